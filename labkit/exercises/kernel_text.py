@@ -10,6 +10,7 @@ from difflib import SequenceMatcher
 
 from labkit.exercises.stub import Template
 
+SHORT = 24  # characters
 _TOKEN = re.compile(
     r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|\d[\w.]*|[A-Za-z_]\w*|<<<|>>>|::|->|\+\+|--|<<=|>>=|<<|<=|>=|==|!=|&&'
     r"|\|\||[-+*/%&|^]=|\S"
@@ -175,6 +176,14 @@ class Difference:
     back: str
     there: str
     code: str
+
+    def at_one_place(self, alike: float) -> bool:
+        """Is it within one statement, and short, an insertion, or ours and the answer's to that part the same?"""
+        both = self.new, self.old
+        if " ... " in self.new + self.old or any(len(re.findall(r"\w = |\breturn ", t)) > 1 for t in both):
+            return False
+        short = not all(both) or max(map(len, both)) <= SHORT
+        return short or SequenceMatcher(None, *both).ratio() >= alike
 
 
 def differences(ours: Template, source: str) -> list[Difference]:

@@ -101,7 +101,7 @@ def sentence(
     for mutant, edit in _ways(spec):
         cell = ours.mutant(mutant.regions, edit)
         marked = bool(mutant.say) and bears(ours, source, cell, lenient=little in ("bool", "finding"))
-        if not mutant.say or little and not marked:
+        if not mutant.say or little and not marked or _speaks_of_another(pick(mutant.say), cell, ours, source):
             continue
         made = _build(spec, cell, ours)
         if made is not None and all(_same(_result(spec, made, case), results[id(case)]) for case in cases):
@@ -111,7 +111,19 @@ def sentence(
         found = {say: marked for say, marked in found.items() if marked}
     if not found and spec.kind == "python":
         say = variations.sentence(ours, source, lambda text: _agrees(spec, text, cases, results), bool(little))
-        return say or mends and variations.repaired(ours, source, lambda text: _passes(spec, text, cases), bool(little))
+        if say or not mends:
+            return say
+
+        def passes(text: str) -> bool:
+            return _passes(spec, text, cases)
+
+        def put_back(cell: str) -> bool:
+            return passes(ours.join(cell, "exercise").text)
+
+        say = variations.repaired(ours, source, passes, bool(little), only_usual=True)
+        if not say and not little:
+            say = variations.difference_sentence(ours, source, put_back, None, alike=0.7)
+        return say or variations.repaired(ours, source, passes, bool(little))
     if not found and spec.kind in ("kernel", "program", "triton"):
 
         def gives_the_same(cell: str) -> bool:
@@ -239,6 +251,12 @@ def slow_sentence(spec: Spec, ours: Template, source: str, case: Case, time_us: 
             if record is not None and record.time_us == time_us:
                 found.add(pick(mutant.say))
     return found.pop() if len(found) == 1 else ""
+
+
+def _speaks_of_another(say: str, wrong: str, ours: Template, source: str) -> bool:
+    """Does the sentence name what only the known-wrong text has, and neither the answer nor ours: CAST_FLOOR?"""
+    named = set(re.findall(r"\b[A-Za-z]+_\w+", say))
+    return any(w in wrong and w not in source and w not in ours.solution() for w in named)
 
 
 def _build(spec: Spec, cell: str, ours: Template):

@@ -182,19 +182,21 @@ def difference_sentence(
     is_right: Callable[[str], bool],
     agrees: Callable[[str], bool] | None,
     most: int = 2 * MOST_BUILT,
+    alike: float = 0.0,
 ) -> str:
     """The one difference between the answer's text and ours without which the answer is right, else the one that gives
-    our solution what the answer gave. most: differences; of a text with more of them nothing is tried."""
+    our solution what the answer gave. most: differences; of a text with more of them nothing is tried. alike: how much
+    two long texts must have in common: ours in place of something else altogether is always right and says nothing."""
     try:
-        those = [d for d in differences(ours, source) if len(d.new) <= LONGEST and len(d.old) <= LONGEST]
+        those = [d for d in differences(ours, source) if max(len(d.new), len(d.old)) <= LONGEST]
     except (IndexError, KeyError):  # brackets that do not match
         return ""
-    if not those or len(those) > most:
-        return ""
-    one, how = next((d for d in those if is_right(d.back)), None), "right"
-    if one is None and agrees is not None:
-        one, how = next((d for d in those[:MOST_BUILT] if agrees(d.there)), None), "same"
-    return put_right(one.old, one.new, one.code, how) if one is not None else ""
+    those = [d for d in those if d.at_one_place(alike)] if alike else those
+    those = those if len(those) <= most else []
+    if one := next((d for d in those if is_right(d.back)), None):
+        return put_right(one.old, one.new, one.code)
+    one = next((d for d in those[:MOST_BUILT] if agrees(d.there)), None) if agrees else None
+    return put_right(one.old, one.new, one.code, "same") if one else ""
 
 
 def put_right(old: str, new: str, code: str, how: str = "right") -> str:
@@ -433,9 +435,11 @@ def _exchanged_words(tree, nodes, places) -> Iterator[tuple[str, dict[str, str],
 # ---- the answer's own text with one thing changed
 
 
-def repaired(ours: Template, source: str, is_right: Callable[[str], bool], coarse: bool) -> str:
-    """The single change that makes a Python answer right, "" for none. is_right: is the whole file with it?
-    coarse: the results say so little that a change must be the only one."""
+def repaired(
+    ours: Template, source: str, is_right: Callable[[str], bool], coarse: bool, only_usual: bool = False
+) -> str:
+    """The single change that makes a Python answer right, "" for none. is_right: is the whole file with it? coarse: the
+    results say so little that it must be the only one. only_usual: of those with a sentence of their own."""
     joined = ours.join(source, "exercise")
     try:
         tree = ast.parse(joined.text)
@@ -448,7 +452,7 @@ def repaired(ours: Template, source: str, is_right: Callable[[str], bool], coars
     for key, text in _mended(tree, theirs):
         if time.process_time() > end:
             break
-        if text != before and is_right(text):
+        if text != before and (key or not only_usual) and is_right(text):
             new, old, code = _apart(before, text)
             found.add(messages.text(f"variation.{key}") if key else put_right(old, new, code))
             if not coarse or len(found) > 1:

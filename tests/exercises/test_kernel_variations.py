@@ -137,6 +137,23 @@ def test_a_sign_that_the_answer_has_right_is_not_its_mistake():
     assert alike.bears(ours, wrong, wrong, lenient=True) and not alike.bears(ours, other, wrong, lenient=True)
 
 
+def test_a_sentence_about_a_word_that_nobody_wrote_is_not_said():
+    spec = load("row_half")
+    wrong = template(spec).solution().replace("CAST_RINT", "CAST_TRUNC")  # the same results as CAST_FLOOR
+    assert "`CAST_TRUNC` stands there where `CAST_RINT` belongs" in examine(spec, wrong).lines[0]
+
+
+def test_a_python_answer_beside_ours():
+    spec = load("assess_leaves")
+    right = template(spec).solution()
+    wrong = right.replace('== "cpu"', 'in ("cpu", "others")')  # without the first operator it would be right as well
+    assert '`gone = [o for o in operators if o.kernel == "cpu"]` in place' in examine(spec, wrong).lines[0]
+    assert (
+        "`sum` in place of `mean`"
+        in examine(load("ill_launch"), "result = (torch.stack(vectors) * weights[:, None]).mean(0)").lines[0]
+    )
+
+
 def test_a_mark_is_of_what_is_wrong_and_of_the_values():
     right = np.arange(8, dtype=np.float32)
     case = Case("x", (), right)
