@@ -106,7 +106,7 @@ def keys(name: str) -> dict[str, str]:
 
 @pytest.mark.parametrize(
     "name, wrong, right",
-    [("e", 12, 8), ("f", 6, 4), ("h", 21, 6), ("i", 21, 6), ("n", 12, 8), ("p", 12, 24), ("q", 12, 8), ("r", 12, 8)],
+    [("e", 12, 8), ("f", 6, 4), ("h", 21, 6), ("i", 21, 6), ("n", 12, 8), ("p", 12, 24), ("q", 12, 8), ("r", 12, 8), ("s", 12, 8)],
 )
 def test_the_key_of_a_stranger_names_each_script(name, wrong, right):
     key = keys(name)
@@ -116,7 +116,7 @@ def test_the_key_of_a_stranger_names_each_script(name, wrong, right):
     )
 
 
-JUDGED = "e08 e02 e16 f04 h11 h26 i15 k10 n15 n11 n14 q01 q04 r01 r07 r16".split()
+JUDGED = "e08 e02 e16 f04 h11 h26 i15 k10 n15 n11 n14 q01 q04 r01 r07 r16 s01 s14 s20".split()
 
 
 @pytest.mark.parametrize("name", [n for n in JUDGED if one_in(3, n, [REPO / "labkit" / "bench"])])
@@ -125,7 +125,8 @@ def test_a_script_is_judged_as_its_key_says(name):
     sides of different sizes; events beside the stream that works; a compilation given on its own; samples taken again
     until they are short; warm-up readings in the report, though its loop looks at the last ten; a round trip that waits;
     samples that labkit.bench takes; a kernel's time with the issuing in it; a side that gives less; copies beside; a worker thread
-    that reads a value; the device's own clock; calls before the clock in the divisor. A third of them in each run."""
+    that reads a value; the device's own clock; calls before the clock in the divisor; a request that
+    waits and then reads; compilations that are asked for; one shape with packed weights. A third of them in each run."""
     said = keys(name[0])[name]
     assert bench.check(Path(__file__).parent / f"scripts_{name[0]}" / f"{name}.py").kinds == ([said] if said else [])
 
