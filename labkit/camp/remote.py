@@ -316,6 +316,7 @@ class Remote(Here):
     worker: Worker | None = None
     how: str = ""
     others: list[Worker] = field(default_factory=list)
+    function: RemoteFunction | None = None  # what was built of a Python exercise
     mends_answers = False  # a submission with one change is still a submission, and the judge's process is not confined
 
     @property
@@ -342,13 +343,15 @@ class Remote(Here):
             w.ask("triton", text=joined.text, filename=name, entry=spec.entry)
             return RemoteKernel(w, spec.entry)
         told = w.ask("function", text=joined.text, filename=name, entry=spec.entry)
-        return RemoteFunction(w, [str(p) for p in told["value"] or ()][:50])
+        self.function = RemoteFunction(w, [str(p) for p in told["value"] or ()][:50])
+        return self.function
 
-    def run_function(self, spec: Spec, made, case: Case):
+    def run_function(self, spec: Spec, made: RemoteFunction | None, case: Case):
+        """made: None for what was built."""
         name = f"exercise {spec.id}"
         try:
             if self.how == "proxy":
-                return launch.run_function(spec, made, case)
+                return launch.run_function(spec, made or self.function, case)
             more = _slice(spec, spec.run) if spec.run else {}
             words = {"expected": statements(case)} if "case.expected" in more.get("slice_", "") else {}
             return self.worker.ask("case", case=fields_of(case) | words, device=spec.on_device, **more)["value"]

@@ -106,7 +106,17 @@ def keys(name: str) -> dict[str, str]:
 
 @pytest.mark.parametrize(
     "name, wrong, right",
-    [("e", 12, 8), ("f", 6, 4), ("h", 21, 6), ("i", 21, 6), ("n", 12, 8), ("p", 12, 24), ("q", 12, 8), ("r", 12, 8), ("s", 12, 8)],
+    [
+        ("e", 12, 8),
+        ("f", 6, 4),
+        ("h", 21, 6),
+        ("i", 21, 6),
+        ("n", 12, 8),
+        ("p", 12, 24),
+        ("q", 12, 8),
+        ("r", 12, 8),
+        ("s", 12, 8),
+    ],
 )
 def test_the_key_of_a_stranger_names_each_script(name, wrong, right):
     key = keys(name)

@@ -10,8 +10,8 @@ from datetime import datetime, timezone
 
 import pytest
 
-from labkit.camp import collect, confine, grade, guide, hidden, release, report
-from labkit.exercises import launch
+from labkit.camp import collect, confine, grade, guide, hidden, release, remote, report, way
+from labkit.exercises import judge, launch
 from labkit.exercises.diagnose import compare_values
 from labkit.exercises.spec import load
 from labkit.exercises.stub import normalise, parse, template
@@ -152,6 +152,20 @@ def test_hidden_cases_find_written_in_results():
     ours = launch.function(template(spec).join(template(spec).solution(), "ours").text, "ours", spec.entry)
     assert hidden.wrong("scale_law", 77, lambda c: ours(*c.args))[0] == 0
     assert hidden.derived("scale_law", 78) != cases and hidden.derived("scale_case", 77) == ()
+
+
+@pytest.mark.parametrize("name", ["large_cut", "prec_decide", "prec_places", "tune_loop"])
+def test_a_right_submission_passes_hidden_cases_where_goldens_run_calls_it_by_value(name):
+    """As a submission is graded: in a worker."""
+    spec = load(name)
+    assert way.way(spec) == "proxy" and hidden.derived(name, 77)
+    worker = remote.Worker(way.start_of(spec))
+    there = remote.Remote(lambda: worker)
+    try:
+        assert judge.examine(spec, template(spec).solution(), first_line=2, at=there).state == "PASS"
+        assert hidden.wrong(name, 77, lambda case: there.run_function(spec, None, case))[0] == 0
+    finally:
+        there.close()
 
 
 def test_hidden_cases_of_a_verdict_hold_as_many_of_each():
