@@ -130,7 +130,7 @@ def main() -> int:
                 path=case.name,
                 result=outcome.result,
                 reason=(
-                    outcome.reason.replace("\n", " ")
+                    outcome.reason.replace("\n", " ").replace(f"{given.sources.resolve()}/", "src/")
                     + (f" ({case.note})" if case.note and outcome.result != "verified" else "")
                 ),
                 **{"class": case.kind},

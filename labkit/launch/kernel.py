@@ -141,13 +141,14 @@ class Kernel:
             raise ValueError(messages.text("kernel.l2", l2=self.l2))
         self.text = macros.expanded(self.text)
         signatures = lowering.parse(self.text, self.filename)
-        wanted = (self.entry or "").partition("<")[0].strip()
+        wanted, bracket, given = (self.entry or "").partition("<")
+        wanted = wanted.strip()
         matching = [s for s in signatures if wanted in (s.name, s.qualified)] if wanted else signatures
         if len(matching) != 1:
             names = ", ".join(s.qualified for s in signatures)
             raise ValueError(messages.text("kernel.which", entry=self.entry or "", names=names, file=self.filename))
         self.signature = matching[0]
-        self.entry = self.entry or self.signature.qualified
+        self.entry = f"{self.signature.qualified}{bracket}{given}"
         self._structs = lowering.structs(self.text)
         if self.signature.template is not None:  # `T factor` of "scale<half>" is a half
             given = template_arguments(self.entry, self.signature)

@@ -236,6 +236,9 @@ class Project:
         if not found or found[0].template is None:
             return name
         heads = [" ".join(h.split()) for h in found[0].template.split(",")]
+        if not tiling.arguments:  # the key stayed 0: of each argument the first value that is declared
+            around = text_of(text, self.kernel_file.parent, self.include_dirs)
+            return f"{name}<{', '.join(tiling_structs.first_arguments(text + around))}>"
         words = [
             _TYPES[a][1] if re.match(r"(?:typename|class)\b", h) else str(a) for h, a in zip(heads, tiling.arguments)
         ]

@@ -87,3 +87,19 @@ def _number(expression: str, constants: dict[str, str]) -> str:
         return str(value(parsed(expression)))
     except (ValueError, SyntaxError, RecursionError):
         return expression
+
+
+_ARGUMENT = re.compile(r"ASCENDC_TPL_(UINT|BOOL|DTYPE|DATATYPE|FORMAT)_DECL\(([^()]*)")
+
+
+def first_arguments(text: str) -> list[str]:
+    """Of each template argument that ASCENDC_TPL_ARGS_DECL declares the first value, which a tiling key of 0 stands
+    for: a key holds the places of the values in their lists.
+    """
+    out = []
+    for m in _ARGUMENT.finditer(without_dead(text)):
+        words = [w.strip() for w in m[2].replace("\\", " ").split(",")][1:]
+        if m[1] == "UINT":  # behind the width: a list, or a count of ranges and their ends
+            words = words[3:] if "LIST" not in words[1] else words[2:]
+        out.append(f"TypeFromId<{words[0]}>::type" if m[1] in ("DTYPE", "DATATYPE") else words[0])
+    return out

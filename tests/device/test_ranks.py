@@ -244,6 +244,8 @@ def overlaps(rank):
         work = dist.all_gather_into_tensor(out.view(-1), g, async_op=True)
         compute(), work.wait()
     found = {f.__name__: span(f) for f in (compute, at_once, beside, waits_first, uses_it, gathers)}
+    with torch.npu.stream(torch.npu.Stream()):
+        found["uses_it on a stream"] = span(uses_it)
 
     wide = [torch.nn.Linear(512, 512) for _ in range(4)]
     model = torch.nn.parallel.DistributedDataParallel(torch.nn.Sequential(*wide).npu(), bucket_cap_mb=1)
@@ -269,5 +271,6 @@ def test_an_asynchronous_collective_hides_behind_work():
         assert found["gathers"] < alone + link
         assert found["waits_first"] == pytest.approx(found["at_once"], rel=0.01)
         assert found["uses_it"] > 0.98 * found["at_once"]
+        assert found["uses_it on a stream"] > 0.98 * found["at_once"]
         assert links >= 3 and hidden >= 2, "DDP's buckets are summed while the way back goes on"
         assert sums.isdisjoint(products)

@@ -353,6 +353,12 @@ def in_turn(k, cores):
 
 
 @case(1, 2, 9)
+def wide_stores(k, rows):
+    x = values(rows * 8, F32)
+    return [x, None, rows], [x]
+
+
+@case(1, 2, 9)
 def early_and_right(k, tiles):
     x = values(tiles * 64, I32)
     return [x, None, tiles], [x + np.repeat(np.arange(tiles, dtype=I32), 64)]

@@ -178,6 +178,23 @@ def test_entry_must_be_named_among_several():
         made("nothing_like_it")
 
 
+def test_an_entry_of_a_namespace_by_its_own_name(pair):
+    """Also one with C's linkage, as operators' repositories write it, and an instance of a template."""
+    text = (
+        HEAD
+        + """
+namespace inner {
+extern "C" __global__ __aicore__ void fill(GM_ADDR x) { ((__gm__ float*)x)[0] = 3; }
+template <typename T, int n> __global__ __aicore__ void put(GM_ADDR x) { ((__gm__ T*)x)[0] = n; }
+}
+"""
+    )
+    for entry, value in (("fill", 3), ("inner::fill", 3), ("put<float, 4>", 4), ("inner::put<float, 5>", 5)):
+        x = torch.zeros(8).npu()
+        labkit.kernel(text=text, entry=entry)[1](x)
+        assert x[0].item() == value
+
+
 def test_unknown_struct_field(pair):
     with pytest.raises(ArgumentError, match="lenght"):
         made("by_struct")[1](*pair, {"lenght": 1})

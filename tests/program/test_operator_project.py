@@ -90,6 +90,17 @@ def test_plain_structs_have_the_bytes_that_the_host_writes():
     assert tiling_structs.registered(old + text + "#endif\n") == tiling_structs.registered(text)
 
 
+def test_a_tiling_key_of_zero_stands_for_the_first_declared_values():
+    """A key holds the places of the values in their lists; a host that never sets it means the first of each."""
+    text = """
+// ASCENDC_TPL_UINT_DECL(old, 8, ASCENDC_TPL_UI_LIST, 9)
+ASCENDC_TPL_ARGS_DECL(Op, ASCENDC_TPL_DATATYPE_DECL(T, C_DT_FLOAT16, C_DT_FLOAT, ASCENDC_TPL_INPUT(0)),
+    ASCENDC_TPL_UINT_DECL(mode, ASCENDC_TPL_8_BW, ASCENDC_TPL_UI_LIST, MODE_A, MODE_B), \\
+    ASCENDC_TPL_UINT_DECL(n, 8, ASCENDC_TPL_UI_RANGE, 1, 4, 7), ASCENDC_TPL_BOOL_DECL(last, 1, 0));
+"""
+    assert tiling_structs.first_arguments(text) == ["TypeFromId<C_DT_FLOAT16>::type", "MODE_A", "4", "1"]
+
+
 @pytest.mark.parametrize(
     "name, snake",
     [

@@ -37,7 +37,10 @@ def test_a_program_runs_and_its_launches_are_timed():
 
 @pytest.mark.parametrize(
     "chip, told",
-    [("910B1", "24 cube 48 vector, L2 192 MB, HBM 64 GB"), ("910B4", "20 cube 40 vector, L2 96 MB, HBM 32 GB")],
+    [
+        ("910B1", "24 cube 48 vector, L2 192 MB, HBM 64 GB\nby acl: 24, 48, 192 MB"),
+        ("910B4", "20 cube 40 vector, L2 96 MB, HBM 32 GB\nby acl: 20, 40, 96 MB"),
+    ],
 )
 def test_the_host_is_told_of_the_chip_that_is_modelled(chip, told):
     result = run_file("platform.asc", settings=program.Settings(chip=chip, timeout=20))
@@ -73,6 +76,7 @@ def test_a_rounded_tail_that_hurts_nobody_is_a_warning():
         ("bounds", "gm-bounds", ["faults.asc:", "256 bytes, aclrtMalloc at"]),
         ("uninit", "gm-uninit", ["aclrtMalloc at"]),
         ("copy", "host-bounds", ["64 past the end"]),
+        ("fill", "host-bounds", ["the memory of aclrtMemset takes"]),
         ("direction", "host-direction", ["host memory"]),
         ("freed", "host-freed", ["destination"]),
         ("free", "host-free", ["aclrtFree"]),
@@ -302,6 +306,31 @@ def test_launches_in_macros_and_files_put_in_place(tmp_path):
     assert done.exit_code == 0, done.output
     seen = [(x["kernel"], x["blocks"], x["aic"], x["aiv"]) for x in json.loads(done.output)["launches"]]
     assert seen == [("ns::nothing<half>", 2, 0, 1), ("ns::nothing<float>", 2, 0, 1), ("only_cube", 3, 1, 0)]
+
+
+MARKED = """
+#include "acl/acl.h"
+#include "acl/acl_prof.h"
+#include "kernel_operator.h"
+__global__ __vector__ void nothing(GM_ADDR x) {}
+int main() {
+    aclprofTensor tensors[] = {{0, ACL_FORMAT_ND, ACL_FLOAT, 1, {8}}};
+    aclprofTensorInfo info = {aclprofStr2Id("a"), aclprofStr2Id("b"), 0, 1, 0, 2, nullptr, tensors};
+    aclprofEventAttributes mark = {ACL_PROF_EVENT_ATTR_VERSION, sizeof(aclprofEventAttributes::message),
+                                   ACL_PROF_MESSAGE_TYPE_TENSOR_INFO, {&info}};
+    if (info.opNameId == info.opTypeId || aclprofRangePushEx(nullptr) == ACL_SUCCESS) return 1;
+    if (aclprofRangePushEx(&mark) != ACL_SUCCESS) return 2;
+    nothing<<<2, nullptr, nullptr>>>(nullptr);
+    return aclprofRangePop();
+}
+"""
+
+
+def test_marks_for_the_profiler_are_accepted(tmp_path):
+    """As sample programs set them around a launch since CANN 9.1."""
+    (tmp_path / "marked.asc").write_text(MARKED)
+    result = program.run_file(tmp_path / "marked.asc", [], SETTINGS, capture=True)
+    assert result.status == 0 and len(result.launches) == 1, result
 
 
 def test_an_operator_project_is_no_program(tmp_path):

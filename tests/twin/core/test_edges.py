@@ -42,6 +42,7 @@ CASES = [  # what, the most that is allowed, the code of one more (or of this mu
     (29, 256, "gather-offset"),
     (30, 16, "gather-offset"),
     (31, 310, ("gather-offset", 312)),
+    (32, 64, "local-bounds"),
 ]
 
 
@@ -67,6 +68,35 @@ def test_edge(codes, what, most, code):
     assert codes(what, most) == []
     code, beyond = code if isinstance(code, tuple) else (code, most + 1)
     assert codes(what, beyond)[:1] == [code]  # what lies behind may be the other operand: then they overlap too
+
+
+TABLE = """
+#include "kernel_operator.h"
+using namespace AscendC;
+extern "C" __global__ __aicore__ void table(GM_ADDR z, uint32_t blocks) {
+    KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIC_ONLY);
+    TPipe pipe;
+    TBuf<TPosition::C2PIPE2GM> table;
+    pipe.InitBuffer(table, 2048);
+    LocalTensor<uint64_t> l1(TPosition::C1, 0, 512);
+    GlobalTensor<uint64_t> from;
+    from.SetGlobalBuffer((__gm__ uint64_t*)z, 512);
+    DataCopy(l1, from, 512);
+    SetFlag<HardEvent::MTE2_FIX>(EVENT_ID0);
+    WaitFlag<HardEvent::MTE2_FIX>(EVENT_ID0);
+    DataCopy(table.Get<uint64_t>(), l1, DataCopyParams(1, blocks, 0, 0));
+}
+"""
+
+
+def test_what_goes_to_the_fixpipes_table_is_counted_in_128_bytes():
+    import torch
+
+    k = labkit.kernel(text=TABLE)
+    z = torch.zeros(512, dtype=torch.int64).npu()
+    assert k[1](z, 16).codes() == []
+    found = k[1](z, 17).findings
+    assert [(f.code, f.numbers["need"]) for f in found][-1:] == [("local-bounds", 17 * 128)], found
 
 
 HOLES = """

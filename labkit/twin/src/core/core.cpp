@@ -24,6 +24,7 @@ void Core::start(const CoreId& which, Schedule schedule, uint32_t seed) {
     raw_accesses.clear();
     unseen_writes = false;
     origins.clear();
+    gm_left.clear();
     instruction.begin();
     buffers.assign(1, Buffer{});
     cube_state = CubeState{};
@@ -76,6 +77,7 @@ CoreResult Core::finish() {
     settle_exposed();
     delayed.flush();
     cache.clean_all(~0u);
+    look_at_all_left();
     settle_writes();
     CoreResult r;
     r.block = block;
@@ -233,6 +235,7 @@ void Core::book_piece(const Ticket& t, Loc l, uint32_t bytes, bool write) {
 }
 
 void Core::note_gm_write(uint64_t lo, uint64_t hi, Here here, bool atomic, const uint8_t* from) {
+    if (!atomic && !gm_left.empty()) gm_left.fill(lo, hi);
     GmWrite* w = gm_writes.empty() ? nullptr : &gm_writes.back();
     if (w && w->hi == lo && w->line == here.line && w->phase == phase && w->ordered == far && w->atomic == atomic)
         return w->append(hi, from, hi - lo);
@@ -266,6 +269,7 @@ void Core::book_gm(const Ticket& t, const uint8_t* p, uint64_t bytes, bool write
     const VectorClock& now = known[int(t.access.pipe)];
     if (id.mixed && step) gm_steps.note(t.access, now, lo, bytes, bytes, 1, write, bool(registers.atomic));
     if (!write) {
+        look_at_left(lo, hi);
         check_dirty_elsewhere(lo, hi, here);
         Conflict c = gm.read(lo, hi, t.access, now, false);
         if (c.race == Race::ReadAfterWrite) note_race(c, t, "GM", lo, hi);

@@ -422,22 +422,35 @@ void Core::carry_unwritten(const Ticket& t) {
 
 // A block's unwritten end may be there by rounding: DataCopy moves whole blocks, and instructions are told to compute
 // them.
-void Core::report_stored(bool exact) {
+void Core::note_stored(bool exact, const uint8_t* to, uint64_t stride) {
     for (const Instruction::Dark& part : instruction.dark) {
         const Operand& o = instruction.operands[part.operand];
         const Origin& from = origins[size_t(part.origin)];
-        bool own = from.here.line == last.line && from.here.file == last.file, bad = !own && !from.rounding;
-        for (uint64_t at = 0; at < o.bytes && !bad; at += o.apart ? o.apart : o.bytes)
-            for (uint64_t block = at; block < at + o.row && !bad; block += 32) {
+        bool own = from.here.line == last.line && from.here.file == last.file;
+        for (uint64_t at = 0, row = 0; at < o.bytes; at += o.apart ? o.apart : o.bytes, row++)
+            for (uint64_t block = at; block < at + o.row; block += 32) {
                 uint64_t end = std::min(block + 32, at + o.row), k = block;
                 while (k < end && !part.bytes[k]) k++;
                 if (k == end) continue;
-                bad = exact || k == block;
-                for (; k < end; k++) bad = bad || !part.bytes[k];
+                bool bad = exact || k == block || (!own && !from.rounding);
+                for (uint64_t i = k; i < end; i++) bad = bad || !part.bytes[i];
+                while (!part.bytes[end - 1]) end--;
+                uint64_t place = uint64_t(to) + row * stride - at;
+                if (bad) gm_left.add(place + k, place + end, part.origin);
             }
-        if (bad) report_origin(part.origin);
     }
     instruction.dark.clear();
+    if (registers.atomic) look_at_all_left();  // what is there already does not go away
+}
+
+void Core::look_at_left(uint64_t lo, uint64_t hi) {
+    if (gm_left.empty()) return;
+    std::vector<int> found;
+    gm_left.each(lo, hi, [&](uint64_t, uint64_t, int origin) {
+        if (std::find(found.begin(), found.end(), origin) == found.end()) found.push_back(origin);
+    });
+    for (int origin : found) report_origin(origin);
+    gm_left.fill(lo, hi);
 }
 
 }  // namespace twin

@@ -220,7 +220,13 @@ public:
     int origin_of(Mem, uint64_t lo, uint64_t hi, Here, const char* what, uint64_t bytes);
     void report_origin(int origin);
     void report_unwritten(Mem, uint64_t lo, uint64_t hi, Here, const char* what);
-    void report_stored(bool exact);  // a copy to GM; exact: it moves no byte more than asked
+    // A copy to GM, row r of which goes to `to` + r * stride; exact: it moves no byte more than asked.
+    void note_stored(bool exact, const uint8_t* to, uint64_t stride);
+    void look_at_left(uint64_t lo, uint64_t hi);  // somebody may read that part of GM
+    void look_at_all_left() { look_at_left(0, ~0ull); }
+    // Unwritten bytes that lie in GM. A kernel may store whole blocks first and the right values over their ends, so
+    // they are a fault only where they are still there when GM is read, another core is told or the core ends.
+    Holes gm_left;
     void absorb(const Ticket&, uint8_t absorbing);
     void carry_unwritten(const Ticket&);
     Instruction instruction;

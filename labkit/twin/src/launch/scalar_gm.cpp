@@ -96,6 +96,7 @@ void Core::clean(const uint8_t* line, bool whole) {
 
 void Core::publish() {
     settle_exposed();
+    look_at_all_left();
     if (!group || !cache.unpublished) return;
     cache.each([&](DataCache::Line& l) {
         if (!l.dirty || l.published) return;

@@ -153,13 +153,13 @@ void copy_out(Gm dst, Loc src, const Dma& asked, Here here) {
     AtomicMode atomic = core->registers.atomic;
     auto t = core->issue(Pipe::MTE3, Op::CopyOut, here);
     book_local(t, src, d, d.src_stride, d.len, false);
-    if (core->instruction.partial()) core->report_stored(d.pad);
     const uint8_t* from = core->at(src);
     if (d.dst_stride == d.len && (d.src_stride == d.len || d.blocks == 1))
         core->book_gm(t, dst.ptr, uint64_t(d.blocks) * d.len, true, from);
     else
         for (uint32_t b = 0; b < d.blocks; b++)
             core->book_gm(t, dst.ptr + b * d.dst_stride, d.len, true, from + b * d.src_stride);
+    if (core->instruction.partial()) core->note_stored(d.pad, dst.ptr, d.dst_stride);
     core->perform(t, [=] {
         for (uint32_t b = 0; b < d.blocks; b++) {
             uint8_t* to = dst.ptr + b * d.dst_stride;

@@ -61,7 +61,10 @@ void* element(const Gm& base, uint64_t offset, uint32_t size, bool write, Here h
     core->check_stack(here);
     uint64_t lo = uint64_t(g.ptr);
     wait_for_gm(lo, size);
-    if (!write) core->note_gm_read(lo, size, size, 1, here, true, true);
+    if (!write) {
+        core->look_at_left(lo, lo + size);
+        core->note_gm_read(lo, size, size, 1, here, true, true);
+    }
     core->note_scalar_step(lo, size, write, here);
     if (write) core->note_gm_write(lo, lo + size, here, false, static_cast<const uint8_t*>(value));
     return core->cached(lo, size, write, here);
