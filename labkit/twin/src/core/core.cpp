@@ -234,25 +234,6 @@ void Core::book_piece(const Ticket& t, Loc l, uint32_t bytes, bool write) {
     if (!h.shared.empty()) note_shared(h, bytes_[int(l.mem)], name_of(l.mem));
 }
 
-void Core::note_gm_write(uint64_t lo, uint64_t hi, Here here, bool atomic, const uint8_t* from) {
-    if (!atomic && !gm_left.empty()) gm_left.fill(lo, hi);
-    GmWrite* w = gm_writes.empty() ? nullptr : &gm_writes.back();
-    if (w && w->hi == lo && w->line == here.line && w->phase == phase && w->ordered == far && w->atomic == atomic)
-        return w->append(hi, from, hi - lo);
-    // A loop that stores to the same place repeatedly keeps one entry, so that memory stays bounded.
-    uint32_t& recent = recent_writes[(lo >> 5 ^ uint64_t(here.line)) % recent_writes.size()];
-    if (recent < gm_writes.size()) {
-        GmWrite& r = gm_writes[recent];
-        if (r.lo == lo && r.hi == hi && r.line == here.line && r.phase == phase && r.ordered == far &&
-            r.atomic == atomic)
-            return r.values(from, hi - lo);
-    }
-    recent = uint32_t(gm_writes.size());
-    gm_writes.push_back({lo, hi, block, phase, far, here.file, here.line, atomic, id.kind == Kind::AIC});
-    gm_writes.back().slot = slot();
-    gm_writes.back().values(from, hi - lo);
-}
-
 void Core::note_gm_read(uint64_t lo, uint64_t row, uint64_t apart, uint64_t rows, Here here, bool exact, bool scalar) {
     if (!checks || far || id.blocks == 1 || !rows || !row) return;
     if (rows == 1 || apart <= row) apart = row = (rows - 1) * apart + row;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/machine.h"
+
 namespace twin {
 
 static uint64_t sample(const uint8_t* from, uint64_t bytes) {
@@ -49,6 +51,25 @@ bool GmWrite::same_values(const GmWrite& o) const {
     };
     const uint8_t *a = edge(*this), *b = edge(o);
     return a && b && std::memcmp(a, b, n) == 0;
+}
+
+void Core::note_gm_write(uint64_t lo, uint64_t hi, Here here, bool atomic, const uint8_t* from) {
+    if (!atomic && !gm_left.empty()) gm_left.fill(lo, hi);
+    GmWrite* w = gm_writes.empty() ? nullptr : &gm_writes.back();
+    if (w && w->hi == lo && w->line == here.line && w->phase == phase && w->ordered == far && w->atomic == atomic)
+        return w->append(hi, from, hi - lo);
+    // A loop that stores to the same place repeatedly keeps one entry, so that memory stays bounded.
+    uint32_t& recent = recent_writes[(lo >> 5 ^ uint64_t(here.line)) % recent_writes.size()];
+    if (recent < gm_writes.size()) {
+        GmWrite& r = gm_writes[recent];
+        if (r.lo == lo && r.hi == hi && r.line == here.line && r.phase == phase && r.ordered == far &&
+            r.atomic == atomic)
+            return r.values(from, hi - lo);
+    }
+    recent = uint32_t(gm_writes.size());
+    gm_writes.push_back({lo, hi, block, phase, far, here.file, here.line, atomic, id.kind == Kind::AIC});
+    gm_writes.back().slot = slot();
+    gm_writes.back().values(from, hi - lo);
 }
 
 }  // namespace twin
