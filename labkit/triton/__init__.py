@@ -4,16 +4,17 @@
     labkit.triton.install()              # not needed where labkit was installed with pip: Triton finds its entry point
     kernel[grid](x.npu(), y, n, BLOCK=1024)
 
-Triton's front end gives its IR (ttir.py); integers become expressions over lanes (index.py, forms.py), from which each
-load and store is decided (access.py, memory.py); what is left goes to the vector unit (elementwise.py, tiles.py,
-words.py, reduce.py, scalars.py, control.py) or, where that has no instruction, lane by lane to the scalar unit
-(lanes.py, rearrange.py), each tile by one rule of layout (layout.py) in places by liveness (kernel.py), with small
-functions before the kernel (helpers.py). Block pointers and descriptors are windows (windows.py). tl.dot goes to the
-cube core (cube.py); where its result is worked on, or an operand was computed, split.py parts the kernel, over the
-kinds of cores and its rows over two vector cores, and mixed.py lowers both parts, which hand tiles to each other
-through GM. turned.py swaps rows and columns where that makes lanes neighbours. cann.py has what kernels for this chip
-import beside tl. program.py prints the whole; compiler.py and driver.py are what Triton calls; refused.py says what is
-not there. inductor.py and inductor_blocks.py are the default backend of torch.compile.
+Triton's front end gives its IR (ttir.py); integers become expressions over lanes (index.py, forms.py), from which
+each load and store is decided (access.py, memory.py); what is left goes to the vector unit (elementwise.py, tiles.py,
+conditions.py, words.py, reduce.py, scalars.py, control.py) or, where that has no instruction, lane by lane to the
+scalar unit (lanes.py, rearrange.py), each tile by one rule of layout (layout.py) in places by liveness (kernel.py),
+with small functions before the kernel (helpers.py). Block pointers and descriptors are windows (windows.py). tl.dot
+goes to the cube core (cube.py); where its result is worked on, or an operand was computed, split.py parts the kernel,
+over the kinds of cores and its rows over two vector cores, and mixed.py lowers both parts, which hand tiles to each
+other through GM. sides.py swaps rows and columns where that makes lanes neighbours, and leaves out lanes that masks
+leave out everywhere. cann.py has what kernels for this chip import beside tl. program.py prints the whole;
+compiler.py and driver.py are what Triton calls; refused.py says what is not there. inductor.py and inductor_blocks.py
+are the default backend of torch.compile.
 """
 
 from __future__ import annotations

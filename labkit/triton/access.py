@@ -77,6 +77,39 @@ def addressed(forms: dict, op: Op, mask_at: int) -> tuple[object, Mask] | None:
     return (p, mask) if isinstance(p, Pointer) and isinstance(mask, Mask) else None
 
 
+# Of these an address is made; no lane of them lies in UB before it is asked for.
+_OF_ADDRESSES = {
+    "tt.addptr", "tt.splat", "tt.broadcast", "tt.expand_dims", "tt.make_range", "arith.constant", "arith.addi",
+    "arith.muli", "arith.cmpi", "arith.andi", "arith.extsi",
+}  # fmt: skip
+
+
+def early_addresses(func: Op) -> Op:
+    """Addresses and masks of stores come as early as what they are made of: what is stored can then be computed where
+    it leaves from."""
+    for store in [op for op in func.walk() if op.name == "tt.store"]:
+        block = store.block
+        for v in [x for i, x in enumerate(store.operands) if i != 1]:
+            _earlier(block, v.op)
+    return func
+
+
+def _earlier(block, op: Op | None) -> bool:
+    """Moves an operation and what it is made of to the front; False for one that stays."""
+    if op is None or op.block is not block:
+        return True
+    if op.name not in _OF_ADDRESSES:
+        return op.name in ("tt.get_program_id", "tt.get_num_programs")
+    if not all(_earlier(block, v.op) for v in op.operands):
+        return False
+    ops, now = block.ops, block.ops.index(op)
+    first = max((ops.index(v.op) + 1 for v in op.operands if v.op is not None and v.op.block is block), default=0)
+    if first < now:
+        ops.insert(first, ops.pop(now))
+        op.early = True
+    return True
+
+
 def straight(forms: dict, store: Op) -> bool:
     """Whether a store's rows go to GM in one piece, so that its value may be computed where they leave from."""
     if store.operands[0] not in forms or (len(store.operands) > 2 and store.operands[2] not in forms):

@@ -290,7 +290,7 @@ def dot(k: CubeKernel, op: Op) -> None:
     deep = [
         x
         for x in dict.fromkeys((a.rows if a.turned else a.columns, b.columns if b.turned else b.rows))
-        if not x.isdigit()
+        if x != str(depth)
     ]
     counted = " ".join(deep)
     most = f"LeastOf({deep[0]}, {deep[1]})" if len(deep) == 2 else counted or str(depth)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from labkit.triton import lanes, layout, rearrange, words
-from labkit.triton.forms import FLOATS, C, Index, Mask, Relation, Scalar, Tile, scalar_index
+from labkit.triton import conditions, lanes, layout, rearrange, words
+from labkit.triton.forms import FLOATS, C, Index, Scalar, Tile, scalar_index
 from labkit.triton.kernel import Kernel, lowers
-from labkit.triton.lanes import SIGNS, float_sign, scalar_float
-
-from labkit.triton.tiles import MODE, blocks, both, by_rows, at, cast, duplicate, literal, negate, number, ones, tile  # isort: skip
+from labkit.triton.lanes import scalar_float
+from labkit.triton.tiles import at, blocks, by_rows, cast, duplicate, literal, number, ones, tile
 from labkit.triton.ttir import Op
 
 Args = list  # of Tile, or of str: a number of the scalar unit
@@ -156,7 +155,7 @@ OWN_PLACE = {"arith.divf", "arith.andi", "arith.ori", "arith.xori"}
 IN_PLACE = {n for n in RULES if n.startswith("arith.")} - OWN_PLACE
 IN_PLACE |= {"math.exp", "math.log", "math.sqrt", "math.absf"}
 BESIDE = {"arith.addf": "Add", "arith.subf": "Sub", "arith.mulf": "Mul", "arith.divf": "Div"}
-FLIP = {"GT": "LT", "LT": "GT", "GE": "LE", "LE": "GE", "EQ": "EQ", "NE": "NE"}
+ROWS_APART, LANES_APART = 8, 512  # from there on it costs less to widen a row than to start for each
 
 
 def common(k: Kernel, op: Op, forms: list) -> tuple[int, ...]:
@@ -191,11 +190,11 @@ def elementwise(k: Kernel, op: Op) -> None:
         return
     stored = common(k, op, forms)
     if name in ("arith.cmpf", "arith.cmpi"):
-        compare(k, op, forms, stored)
+        conditions.compare(k, op, forms, stored)
     elif name in CONVERSIONS:
         convert(k, op, forms[0], stored)
     elif v.elem == "i1":
-        logic(k, op, forms, stored)
+        conditions.logic(k, op, forms, stored)
     elif words.on_integers(op) and not words.vector(op, forms):
         words.by_lanes(k, op, forms, stored)
     elif name not in RULES:
@@ -204,12 +203,55 @@ def elementwise(k: Kernel, op: Op) -> None:
         k.keep(v, compute(k, op, name, forms, stored))
 
 
+TANH = ("libdevice.tanh", "math.tanh")
+
+
+def only_for_one_more(op: Op) -> bool:
+    """Whether all that uses a tangent is 1 + tanh(u), as in GELU: that is 2 / (1 + exp(-2 u))."""
+    user = op.result.users[0] if len(op.result.users) == 1 else None
+    return user is not None and op.result.elem == "f32" and user.block is op.block and one_more(user) is op.result
+
+
+def one_more(op: Op):
+    """The tangent of a sum of 1 and a tangent; None for others."""
+    if op.name != "arith.addf":
+        return None
+    for v, other in (op.operands, op.operands[::-1]):
+        made = other.op
+        while made is not None and made.name in ("tt.splat", "tt.broadcast"):
+            made = made.operands[0].op
+        if made is not None and made.name == "arith.constant" and made.const == 1.0 and v.op is not None:
+            if v.op.name == "math.tanh" or (
+                v.op.name == "tt.extern_elementwise" and v.op.str("symbol") == "__nv_tanhf"
+            ):
+                return v
+    return None
+
+
+def one_and_tanh(k: Kernel, op: Op, u: Tile, stored: tuple[int, ...]) -> Tile:
+    n = layout.count(stored)
+    k.release(op, ("buf",))
+    to = k.result(op.result, "f32", stored)
+    with k.scratch("f32", stored, "two") as two:
+        k.emit(f"Muls({to.var}, {u.var}, -2.0f, {n});  // 1 + tanh(u) = 2 / (1 + exp(-2 u))")
+        k.emit(f"Exp({to.var}, {to.var}, {n});")
+        k.emit(f"Adds({to.var}, {to.var}, 1.0f, {n});")
+        k.emit(f"Duplicate({two.var}, 2.0f, {n});")
+        k.emit(f"Div({to.var}, {two.var}, {to.var}, {n});")
+    return to
+
+
 def compute(k: Kernel, op: Op, name: str, forms: list, stored: tuple[int, ...]) -> Tile:
     v, elem = op.result, op.result.elem
     through = elem == "bf16" or (elem == "f16" and (name.startswith(("math.", "libdevice.")) and name != "math.absf"))
     inner = "f32" if through else elem  # the vector unit has no arithmetic of bfloat16
     args, made = [], []
-    beside = not through and column_beside(k, op, name, forms, stored)
+    if name in TANH and only_for_one_more(op) and isinstance(forms[0], Tile) and forms[0].stored == stored:
+        return forms[0]  # the sum works it out
+    for v_, f in zip(op.operands, forms):
+        if one_more(op) is v_ and only_for_one_more(v_.op) and isinstance(f, Tile) and f.stored == stored:
+            return one_and_tanh(k, op, f, stored)
+    beside = not through and (column_beside(k, op, name, forms, stored) or row_beside(k, op, name, forms, stored))
     if beside:
         return beside
     for f, o in zip(forms, op.operands):
@@ -261,6 +303,27 @@ def column_beside(k: Kernel, op: Op, name: str, forms: list, stored: tuple[int, 
                 f"{helper}({to.var}{at(r, pitch)}, {full.var}{at(r, pitch)}, {spread.var}{at(r, 8)}, {n}, {pitch});"
             ),
         )
+    return to
+
+
+def row_beside(k: Kernel, op: Op, name: str, forms: list, stored: tuple[int, ...]) -> Tile | None:
+    """A few rows and one row that goes with each of them: nothing is widened."""
+    dims = layout.wide_dims(stored)
+    if name not in BESIDE or op.result.elem not in ("f32", "f16") or len(dims) != 2 or stored[dims[0]] > ROWS_APART:
+        return None
+    if not all(isinstance(f, Tile) for f in forms) or stored[dims[1]] < LANES_APART:
+        return None
+    if sorted((f.stored == stored, layout.wide_dims(f.stored) == dims[1:]) for f in forms) != [
+        (False, True),
+        (True, False),
+    ]:
+        return None
+    k.release(op, ("buf",))
+    to, pitch = k.result(op.result, op.result.elem, stored), layout.pitch(stored)
+    for r in range(stored[dims[0]]):
+        at_row = at(str(r), pitch)
+        each = [f"{f.var}{at_row if f.stored == stored else ''}" for f in forms]
+        k.emit(f"{BESIDE[name]}({to.var}{at_row}, {', '.join(each)}, {stored[dims[1]]});")
     return to
 
 
@@ -325,140 +388,4 @@ def convert(k: Kernel, op: Op, form, stored: tuple[int, ...]) -> None:
         cast(k, to, of)
     if of is not form and not (isinstance(form, Tile) and of.place is form.place):
         k.done(of)
-    k.keep(v, to)
-
-
-def compare(k: Kernel, op: Op, forms: list, stored: tuple[int, ...]) -> None:
-    elem = op.operands[0].elem
-    if elem == "i1":
-        return different(k, op, forms, stored)
-    if elem in lanes.UNSIGNED:
-        return k.keep(op.result, words.compared(k, op, forms, stored))
-    mode = MODE[SIGNS[op.int("predicate")] if op.name == "arith.cmpi" else float_sign(k, op)]
-    a, b = forms
-    if number(a, elem) is not None:
-        a, b, mode = b, a, FLIP[mode]
-    made = []
-
-    def own(f):
-        t = tile(k, f, stored, elem)
-        if t is not f and not (isinstance(f, Tile) and t.place is f.place):
-            made.append(t)
-        return t
-
-    x, y = own(a), number(b, elem)
-    y = y if y is not None else own(b)
-    if elem not in ("f32", "f16"):
-        wide = [k.buffer("f32", stored, "wide") if isinstance(t, Tile) else None for t in (x, y)]  # bfloat16
-        for to, of in zip(wide, (x, y)):
-            if to is not None:
-                cast(k, to, of)
-                made.append(to)
-        x, y = wide[0], wide[1] or f"ToFloat({y})"
-    to = k.result(op.result, "i1", stored)
-    rest = f"CMPMODE::{mode}, {layout.whole(stored)});"
-    k.emit(
-        f"Compare({to.var}, {x.var}, {y.var}, {rest}"
-        if isinstance(y, Tile)
-        else f"CompareScalar({to.var}, {x.var}, {y}, {rest}"
-    )
-    for t in made:
-        k.done(t)
-    k.keep(op.result, to)
-
-
-def different(k: Kernel, op: Op, forms: list, stored: tuple[int, ...]) -> None:
-    """Conditions that are compared: by what each is worth."""
-    x, y = (ones(k, tile(k, f, stored, "i1")) for f in forms)
-    to = k.buffer("i1", stored, op.result.name or "bits")
-    mode = MODE[SIGNS[op.int("predicate")]]
-    k.emit(f"Compare({to.var}, {x.var}, {y.var}, CMPMODE::{mode}, {layout.whole(stored)});")
-    k.done(x)
-    k.done(y)
-    k.keep(op.result, to)
-
-
-def logic(k: Kernel, op: Op, forms: list, stored: tuple[int, ...]) -> None:
-    """Conditions of which one lies in UB."""
-    a, b = (tile(k, f, stored, "i1") for f in forms)
-    to = k.buffer("i1", stored, op.result.name or "bits")
-    if op.name == "arith.xori":
-        with k.scratch("i1", stored, "other") as other:  # (a or b) and not (a and b)
-            both(k, "And", other, a, b)
-            negate(k, other, other)
-            both(k, "Or", to, a, b)
-            both(k, "And", to, to, other)
-    elif op.name in ("arith.andi", "arith.ori"):
-        both(k, {"arith.andi": "And", "arith.ori": "Or"}[op.name], to, a, b)
-    else:
-        raise k.refuse(f"{op.name} of conditions", "use & and |")
-    for t, f in ((a, forms[0]), (b, forms[1])):
-        if t is not f:
-            k.done(t)
-    k.keep(op.result, to)
-
-
-@lowers("arith.select")
-def select(k: Kernel, op: Op) -> None:
-    from labkit.triton.access import feeds_address
-    from labkit.triton.index import Where, call, symbol
-
-    mask, a, b = (k.forms[o] for o in op.operands)
-    v, elem = op.result, op.result.elem
-    if isinstance(mask, Mask) and not mask.terms:
-        return k.keep(v, a)
-    if isinstance(a, Index) and isinstance(b, Index) and isinstance(mask, Mask):
-        expr = call("choose", symbol(f"({mask})"), a.expr, b.expr)
-        lanes = any(mask.varies(d) or a.varies(d) or b.varies(d) for d in range(len(v.shape)))
-        if not lanes:
-            k.forms[v] = Index(k.named(expr, v.name or "chosen", elem), elem)
-            return None
-        if feeds_address(op) and len(mask.terms) == 1 and isinstance(term := mask.terms[0], Relation):
-            difference, sign = term.left - term.right, term.sign  # a and b as they are where it is negative, or not
-            if sign in ("<", "<=", ">", ">="):
-                a, b = (a, b) if sign[0] == "<" else (b, a)
-                k.forms[v] = Index(Where(difference - (1 if sign in ("<=", ">") else 0), a.expr, b.expr), elem)
-                return None
-    same = isinstance(mask, Mask) and not any(mask.varies(d) for d in range(max(len(v.shape), 1)))
-    if same and isinstance(a, Scalar) and isinstance(b, Scalar):
-        name = k.fresh(v.name or "chosen")
-        k.emit(f"const float {name} = {mask} ? {a.text} : {b.text};")
-        k.forms[v] = Scalar(name, elem)
-        return None
-    if elem == "i1":
-        if isinstance(mask, Mask) and isinstance(a, Mask) and isinstance(b, Mask):
-            from labkit.triton.forms import Not, Or
-
-            k.forms[v] = Mask((Or((mask & a, Mask((Not(mask),)) & b)),))
-            return None
-        stored = tuple(n if any(f.varies(d) for f in (mask, a, b)) else 1 for d, n in enumerate(v.shape))
-        return k.keep(v, words.chosen_bits(k, op, [mask, a, b], stored))
-    stored = tuple(n if any(f.varies(d) for f in (mask, a, b)) else 1 for d, n in enumerate(v.shape))
-    if elem in ("i8", "i64"):
-        return k.keep(v, words.chosen(k, op, [mask, a, b], stored))
-    made = []
-
-    def own(form, kind):
-        t = tile(k, form, stored, kind)
-        if t is not form and not (isinstance(form, Tile) and t.place is form.place):
-            made.append(t)
-        return t
-
-    bits_, x = own(mask, "i1"), own(a, elem)
-    plain = number(b, elem) if elem in ("f32", "f16") else None
-    y = None if plain is not None else own(b, elem)
-    to = k.result(v, elem, stored)
-    as_float = {
-        "i32": ".ReinterpretCast<float>()",
-        "i16": ".ReinterpretCast<half>()",
-        "bf16": ".ReinterpretCast<half>()",
-    }.get(elem, "")
-    n = layout.whole(stored)
-    if y is None:
-        k.emit(f"Select({to.var}, {bits_.var}, {x.var}, {plain}, SELMODE::VSEL_TENSOR_SCALAR_MODE, {n});")
-    else:
-        words_ = ", ".join([to.var + as_float, bits_.var, x.var + as_float, y.var + as_float])
-        k.emit(f"Select({words_}, SELMODE::VSEL_TENSOR_TENSOR_MODE, {n});")
-    for t in made:
-        k.done(t)
     k.keep(v, to)

@@ -41,6 +41,36 @@ template <typename T> __aicore__ inline DataCopyPadExtParams<T> Behind(uint32_t 
 }
 """
 
+FILL_BEHIND = """\
+__aicore__ inline uint64_t BitsFrom(uint32_t low, uint32_t high, uint32_t skipped = 0)  // bits low .. high, exclusive
+{
+    low = low > skipped ? low - skipped : 0;
+    high = high > skipped ? high - skipped : 0;
+    if (low >= 64 || low >= high) return 0;
+    return (high >= 64 ? ~0ull : (1ull << high) - 1) & (~0ull << low);
+}
+// `value` in the lanes from `wide` on of each of `tall` rows, which lie `pitch` apart.
+template <typename T>
+__aicore__ inline void FillBehind(const LocalTensor<T>& x, T value, uint32_t tall, uint32_t wide, uint32_t pitch)
+{
+    constexpr uint32_t each = 256 / sizeof(T), most = 255;  // lanes and blocks of a repeat and between two
+    const bool together = tall > 1 && tall <= most && pitch * sizeof(T) / 32 <= most;
+    for (uint32_t r = 0; r < tall; r += together ? tall : 1) {
+        for (uint32_t at = wide; at < pitch;) {
+            const uint32_t begin = at / each * each, end = LeastOf(begin + each, pitch);
+            if (at == begin && !together) {
+                Duplicate(x[r * pitch + at], value, static_cast<int32_t>(pitch - at));
+                break;
+            }
+            uint64_t lanes[2] = {BitsFrom(at - begin, end - begin), BitsFrom(at - begin, end - begin, 64)};
+            Duplicate(x[r * pitch + begin], value, lanes, static_cast<uint8_t>(together ? tall : 1), 1,
+                      static_cast<uint8_t>(together ? pitch * sizeof(T) / 32 : 8));
+            at = end;
+        }
+    }
+}
+"""
+
 PUT = """\
 // One element of UB to GM, by way of `one`: to the byte, so that a neighbour's element stays what it is.
 template <typename T>
@@ -296,6 +326,7 @@ OWN = {
     "Sync": SYNC,
     "Within": CLAMP,
     "Rows": ROWS,
+    "FillBehind": FILL_BEHIND,
     "Put": PUT,
     "Take": TAKE,
     "Quotient": QUOTIENT,

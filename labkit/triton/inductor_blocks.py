@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import re
 
 from labkit import messages
 
@@ -27,10 +28,23 @@ def power(n: int) -> int:
     return 1 << max(0, int(n) - 1).bit_length()
 
 
-def sizes(hints: dict[str, int], names: set[str], cores: int, inner: bool = True) -> dict[str, int]:
+def lanes(source: str) -> dict[str, int]:
+    """Of each dimension the lanes that a kernel's source names; Inductor's hints are the next powers of two."""
+    return {d: int(n) for d, n in re.findall(r"^\s+(\w*?)numel = (\d+)$", source, re.M)}
+
+
+def least_waste(n: int, most: int) -> int:
+    """The block of a row of n lanes: the largest power of two that leaves least of its last one empty."""
+    blocks = [1 << i for i in range(LEAST.bit_length() - 1, most.bit_length())]
+    return min(reversed(blocks), key=lambda b: -(-n // b) * b, default=most)
+
+
+def sizes(
+    hints: dict[str, int], names: set[str], cores: int, inner: bool = True, exact: dict[str, int] | None = None
+) -> dict[str, int]:
     """Block sizes by Inductor's names. hints: lanes of each dimension ("x", "y", "z", "r0_", "r1_"), powers of two.
     names: the blocks that the kernel takes; a reduction whose row is one tile takes none for it. inner: a reduction's
-    row lies in one piece."""
+    row lies in one piece. exact: the lanes themselves, where they are known."""
     from torch._inductor.runtime.hints import TRITON_MAX_BLOCK
 
     n = {d: power(hints.get(d, 1)) for d in ("x", "y", "z", "r0_", "r1_")}
@@ -47,6 +61,8 @@ def sizes(hints: dict[str, int], names: set[str], cores: int, inner: bool = True
         share = max(LEAST, power(-(-n["x"] * n["y"] * n["z"] // cores)))
         tile = min(TILE, share)
         made["XBLOCK"] = min(most["x"], max(tile, LEAST))
+        if exact and "YBLOCK" in names and exact.get("x", 0) > LEAST:
+            made["XBLOCK"] = least_waste(exact["x"], made["XBLOCK"])
         made["YBLOCK"] = min(most["y"], max(1, tile // made["XBLOCK"]))
         made["ZBLOCK"] = min(most["z"], max(1, tile // made["XBLOCK"] // made["YBLOCK"]))
     return {k: v for k, v in made.items() if k in names}
@@ -102,14 +118,20 @@ def touch(error: type[Exception], refused: list, operators) -> None:
     autotune, precompile = heuristics.cached_autotune, heuristics.CachingAutotuner._precompile_config
 
     def cached_autotune(size_hints, configs, triton_meta, *args, **named):
-        if size_hints and getattr(triton_meta.get("device"), "type", "") == "npu":
-            meta = named.get("inductor_meta") or (args[2] if len(args) > 2 else None) or {}
-            inner = "OUTER" not in str(meta.get("reduction_hint", ""))
+        if not size_hints or getattr(triton_meta.get("device"), "type", "") != "npu":
+            return autotune(size_hints, configs, triton_meta, *args, **named)
+        meta = named.get("inductor_meta") or (args[2] if len(args) > 2 else None) or {}
+        inner = "OUTER" not in str(meta.get("reduction_hint", ""))
+        every = meta.get("max_autotune") or meta.get("max_autotune_pointwise")
+
+        def decorator(fn):
+            exact = lanes(getattr(fn, "src", ""))
             for c in configs[:1]:
-                c.kwargs |= sizes(size_hints, set(c.kwargs), cores("vector"), inner)
-            every = meta.get("max_autotune") or meta.get("max_autotune_pointwise")
-            configs = [c for i, c in enumerate(configs) if not i or every and worth(c.kwargs, size_hints)]
-        return autotune(size_hints, configs, triton_meta, *args, **named)
+                c.kwargs |= sizes(size_hints, set(c.kwargs), cores("vector"), inner, exact)
+            chosen = [c for i, c in enumerate(configs) if not i or every and worth(c.kwargs, size_hints)]
+            return autotune(size_hints, chosen, triton_meta, *args, **named)(fn)
+
+        return decorator
 
     def slow(name: str, text, hints, blocks) -> None:
         text = text.decode() if isinstance(text, bytes) else text

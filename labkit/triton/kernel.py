@@ -74,6 +74,9 @@ class Kernel:
         self.op: Op | None = None
         self.casts: set[tuple[str, str]] = set()  # (argument, type) that GM is also read or written as
         self.again = behind_stores(func)  # loads that wait for stores
+        self.asked: list[set[str]] = []  # of each effect the conditions of the whole program that it hangs on
+        self.given: set[str] = set()  # integers among the arguments
+        self.held: frozenset[str] = frozenset()  # of these, what holds in every program that is run
         self.alone = False  # whether all programs run on one core, one after the other
         self.used = 0  # bytes of UB, once homes() has counted them
         self._taken: dict[str, int] = dict.fromkeys(RESERVED, 1)
@@ -128,7 +131,7 @@ class Kernel:
         return symbol(name)
 
     def comment(self, op: Op) -> None:
-        if op.line and op.name not in SILENT and (op.file, op.line) != self.shown:
+        if op.line and op.name not in SILENT and not op.early and (op.file, op.line) != self.shown:
             self.shown = (op.file, op.line)
             text = source_line(op.file, op.line).rstrip(" \\")  # a backslash would take the next line along
             self.emit(f"// {op.line}: {text}".rstrip())
@@ -295,6 +298,7 @@ class Kernel:
             elif v.elem in C:
                 params.append(f"{C[v.elem]} {name}")
                 self.forms[v] = Index(symbol(name), v.elem) if v.elem[0] == "i" else Scalar(name, v.elem)
+                self.given |= {name} if v.elem[0] == "i" else set()
             else:
                 raise refuse(None, f"an argument of type {v.type}")
         args = list(self.func.blocks[0].args)

@@ -9,11 +9,13 @@ from dataclasses import replace
 
 from labkit.triton import lanes, layout
 from labkit.triton.access import Access, addressed, decide, feeds_address
-from labkit.triton.forms import FLOATS, INTEGERS, BlockPointer, C, Index, Mask, Pointer, Scalar, Tile
+from labkit.triton.forms import FLOATS, INTEGERS, BlockPointer, C, Index, Mask, Pointer, Relation, Scalar, Tile
 from labkit.triton.index import LANES, cpp, is_scalar, symbol
 from labkit.triton.kernel import Kernel, lowers
 from labkit.triton.tiles import duplicate, each_lane, move, number, stored_of, tile, zero
 from labkit.triton.ttir import Op
+
+PIDS = {"pid0", "pid1", "pid2"}
 
 
 @lowers("tt.make_tensor_ptr")
@@ -47,6 +49,9 @@ def lanes_of(k: Kernel, access: Access, d: int) -> str:
     """How many lanes of a dimension count, from the lowest on, as C++."""
     expr = n = str(access.stored[d])
     for limit in access.limits.get(d, ()):
+        if limit.is_Integer and expr.isdigit() and limit > 0:
+            expr = n = str(min(int(limit), int(expr)))
+            continue
         k.helpers.add("Within")
         expr = f"Within({cpp(limit)}, {expr})"
     low = lowest(k, access, d)
@@ -62,6 +67,17 @@ def extent(k: Kernel, access: Access) -> tuple[str, str, list[str], dict[int, st
     guard = [*map(str, access.same), *(f"{n} > 0" for n in outside)]
     rows = names[dims[-2]] if len(dims) > 1 else "1"
     return rows, names[dims[-1]] if dims else "1", guard, {d: names[d] for d in dims[:-2]}
+
+
+def rectangle(k: Kernel, mask: Mask, stored: tuple[int, ...]) -> tuple[str, str] | None:
+    """(rows, columns) as C++ where a mask says no more than that a tile's first rows and columns count."""
+    limits, lows, same, rest = mask.split(stored)
+    dims = layout.wide_dims(stored)
+    if lows or rest or not dims or len(dims) > 2 or any(d not in dims for d in limits):
+        return None
+    access = Access("", "", None, stored, 0, (), limits, tuple(same), mask, lows)
+    rows, wide, guard, _ = extent(k, access)
+    return kept(k, rows, wide, guard)
 
 
 def _rows(k: Kernel, access: Access, line) -> None:
@@ -180,14 +196,12 @@ def contiguous_load(k: Kernel, op: Op, access: Access, elem: str, fill: str) -> 
     if op in k.again:
         k.sync("MTE3_MTE2")
     rows, wide, guard, outer = extent(k, access)
-    full = [
-        *map(str, access.same),
-        *(f"{n} == {w}" for n, w in zip((rows, wide), _last_two(stored)) if not n.isdigit()),
-    ]
-    full += [f"{n} == {stored[d]}" for d, n in outer.items() if not n.isdigit()]
+    full = [*map(str, access.same), *(f"{n} == {w}" for n, w in zip((rows, wide), _last_two(stored)) if n != str(w))]
+    full += [f"{n} == {stored[d]}" for d, n in outer.items() if n != str(stored[d])]
     full += [f"{g}" for g in guard if g not in full]
     padded = layout.width(stored) != layout.pitch(stored)
-    if padded or full:  # what is not copied has the value of `other`
+    behind = not access.lows and not outer and can_fill(elem)  # what is not copied is filled then, else before
+    if (padded or full) and not behind:  # what is not copied has the value of `other`
         if full and not padded:
             with k.inside(f"if (!({' && '.join(full)}))"):
                 duplicate(k, made, fill)
@@ -207,7 +221,37 @@ def contiguous_load(k: Kernel, op: Op, access: Access, elem: str, fill: str) -> 
     else:
         k.emit(f"{place.name}.EnQue({made.var});")
         k.emit(f"{made.var} = {place.name}.DeQue<{C[elem]}>();")
+    if behind and (padded or full):
+        fill_rest(k, made, fill, *kept(k, rows, wide, guard), 32 // layout.SIZE[elem])
     return made
+
+
+def can_fill(elem: str) -> bool:
+    return elem in ("f32", "f16", "bf16", "i32", "i16")  # the unit puts a number into lanes of these
+
+
+def kept(k: Kernel, rows: str, wide: str, guard: list[str]) -> tuple[str, str]:
+    """Rows and columns that count, none where a condition of the whole tile does not hold."""
+    if not guard:
+        return rows, wide
+    name = k.count(f"{' && '.join(guard)} ? {rows if rows != '1' else wide} : 0")
+    return (name, wide) if rows != "1" else (rows, name)
+
+
+def fill_rest(k: Kernel, t: Tile, value: str, rows: str, wide: str, whole: int = 1) -> None:
+    """`value` in all lanes but those of the first rows and columns. whole: columns of a block that holds numbers to
+    its end."""
+    tall, width, pitch = layout.rows(t.stored), layout.width(t.stored), layout.pitch(t.stored)
+    if wide != str(width) or width != pitch:
+        k.helpers.add("FillBehind")
+        if wide.isdigit():
+            end = str(-(-int(wide) // whole) * whole)
+        else:
+            end = f"CeilTo({wide}, {whole})" if whole > 1 else wide
+        k.emit(f"FillBehind<{C[t.elem]}>({t.var}, {value}, {rows if tall > 1 else 1}, {end}, {pitch});")
+    if tall > 1 and rows != str(tall):
+        rest = f"static_cast<int32_t>(({tall} - {rows}) * {pitch})"
+        k.emit(f"if ({rows} < {tall}) Duplicate({t.var}[{rows} * {pitch}], {value}, {rest});")
 
 
 def _last_two(stored: tuple[int, ...]) -> tuple[int, int]:
@@ -261,6 +305,12 @@ def single(k: Kernel, op: Op, p, mask: Mask, other) -> None:
     )
 
 
+def known_at_once(k: Kernel, term: Relation) -> bool:
+    """Whether a program's number and the kernel's arguments decide it."""
+    symbols = {str(s) for s in (term.left - term.right).free_symbols}
+    return not symbols.isdisjoint(PIDS) and symbols <= k.given | PIDS
+
+
 @lowers("tt.store")
 def store(k: Kernel, op: Op):
     found = addressed(k.forms, op, 2)
@@ -268,6 +318,7 @@ def store(k: Kernel, op: Op):
         return store_through_bits(k, op)
     p, mask = found
     k.masks.append(mask.words())
+    k.asked.append({str(t) for t in mask.terms if isinstance(t, Relation) and known_at_once(k, t)})
     form, shape, elem = k.forms[op.operands[1]], op.operands[1].shape or (1,), p.elem
     stored = stored_of(p, shape)
     if any(mask.varies(d) or form.varies(d) for d, n in enumerate(shape) if stored[d] == 1 and n > 1):

@@ -9,12 +9,13 @@ from triton.runtime.errors import OutOfResources
 from labkit.codegen import helpers as codegen
 from labkit.codegen.lines import comment
 from labkit.triton import control, elementwise, memory, mixed, reduce, scalars, split, windows  # noqa: F401  (they bring rules)
+from labkit.triton.access import early_addresses
 from labkit.triton.cube import Computed, CubeKernel, behind_the_end
 from labkit.triton.helpers import cube_source, source
 from labkit.triton.kernel import Kernel
 from labkit.triton.refused import Refused, refuse, shown
+from labkit.triton.sides import can_turn, trim, turn
 from labkit.triton.ttir import Op, Value
-from labkit.triton.turned import can_turn, turn
 
 
 @dataclass(frozen=True)
@@ -81,11 +82,12 @@ def lower(read) -> Lowered:
 def _either_way(read, func: Op) -> Lowered:
     """As it stands, or with its tiles turned where that leaves fewer accesses element by element."""
     may = can_turn(func)
-    made = _fitting(func)
+    made = _fitting(early_addresses(trim(func)))
     if not may or not made.access:
         return made
     try:
-        other = _fitting(turn(read()), "tiles are turned: lanes of the first dimension are neighbours in GM")
+        turned = early_addresses(trim(turn(read())))
+        other = _fitting(turned, "tiles are turned: lanes of the first dimension are neighbours in GM")
     except Refused:
         return made
     return other if len(other.access) < len(made.access) else made
@@ -108,17 +110,35 @@ def _fitting(func: Op, note: str = "") -> Lowered:
             queues = 0
 
 
+def needed_by_all(func: Op, k: Kernel) -> frozenset[str]:
+    """Conditions of a whole program without which it does nothing that anybody sees."""
+    effects = ("tt.store", "tt.atomic_rmw", "tt.atomic_cas", "tt.print", "tt.assert")
+    if len(k.asked) != sum(op.name in effects for op in func.walk()) or not k.asked:
+        return frozenset()
+    return frozenset(set.intersection(*k.asked))
+
+
 def _vector(func: Op, tiles: set[Value], queues: int | None, note: str = "") -> Lowered:
     """tiles: what loops hand on as tiles; queues: how many of a kind at most."""
     name = func.str("sym_name")
-    k = Kernel(func)
-    k.most_queues = k.most_queues if queues is None else queues
-    k.as_tiles = tiles
-    k.alone = memory.alone(func)
-    params = k.arguments()
-    if k.alone:
-        k.emit("PipeBarrier<PIPE_ALL>();  // what the program before has stored")
-    k.block(func.blocks[0].ops)
+
+    def lowered(held: frozenset[str]) -> tuple[Kernel, list[str]]:
+        k = Kernel(func)
+        k.most_queues = k.most_queues if queues is None else queues
+        k.as_tiles = tiles
+        k.alone = memory.alone(func)
+        k.held = held
+        params = k.arguments()
+        if held:
+            k.emit(f"if (!({' && '.join(sorted(held))})) continue;  // nothing that it would store counts")
+        if k.alone:
+            k.emit("PipeBarrier<PIPE_ALL>();  // what the program before has stored")
+        k.block(func.blocks[0].ops)
+        return k, params
+
+    k, params = lowered(frozenset())
+    if held := needed_by_all(func, k):
+        k, params = lowered(held)
     lines = head(func, [*([note] if note else []), *k.access]) + source(k.helpers, k.shared).splitlines()
     lines += ["", f'extern "C" __global__ __aicore__ void {name}({", ".join([*params, *GRID])})', "{"]
     lines += ["    " + line for line in [*k.globals(), *k.homes()]]

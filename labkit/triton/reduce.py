@@ -93,7 +93,7 @@ def floats(k: Kernel, op: Op, src: Tile, kind: str, shape: tuple[int, ...], axis
     v = op.result
     dims = layout.wide_dims(shape)
     if shape[axis] == 1:  # nothing to reduce
-        if not v.shape:
+        if not dims:
             return fetch(k, src, v.name or "value")
         made = k.buffer("f32", v.shape, v.name or "t")
         cast(k, made, src)
@@ -103,11 +103,7 @@ def floats(k: Kernel, op: Op, src: Tile, kind: str, shape: tuple[int, ...], axis
         with k.scratch("f32", (8,), "result") as out, k.scratch("f32", (n,), "work") as work:
             k.emit(f"Reduce{kind}({out.var}, {src.var}, {work.var}, {n});")
             value = fetch(k, out, v.name or kind.lower())
-        if not v.shape:
-            return value
-        made = k.buffer("f32", v.shape, v.name or "t")
-        k.emit(f"Duplicate({made.var}, {value}, {max(8, layout.count(v.shape))});")
-        return made
+        return value  # the same in every lane
     if len(dims) != 2 or axis not in dims:
         raise k.refuse(f"a reduction of {len(dims)} dimensions", "use two")
     tall, wide, pitch = layout.rows(shape), layout.width(shape), layout.pitch(shape)

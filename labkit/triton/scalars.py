@@ -254,7 +254,8 @@ def compare_integers(k: Kernel, op: Op):
             }[sign]
             k.forms[op.result] = Mask() if held else NEVER
             return None
-    k.forms[op.result] = Mask((Relation(a.expr, sign, b.expr),))
+    made = Relation(a.expr, sign, b.expr)
+    k.forms[op.result] = Mask() if str(made) in k.held else Mask((made,))
 
 
 @lowers("arith.andi", "arith.ori", "arith.xori")

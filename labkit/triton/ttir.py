@@ -54,6 +54,7 @@ class Op:
     const: object = None
     checked: tuple[int, ...] = ()
     text: str = ""  # of some, what is printed behind the name
+    early: bool = False  # moved to the front: its line comes later
 
     @property
     def result(self) -> Value:

@@ -15,7 +15,7 @@ labkit.triton.install()
 import triton_drawn
 import triton_kernels as kernels
 
-from labkit.triton import forms, helpers, kernel, layout, mixed, reduce, scalars
+from labkit.triton import elementwise, forms, helpers, kernel, layout, memory, mixed, reduce, scalars, sides
 
 FULL = triton_drawn.Drawn(
     8,
@@ -43,6 +43,13 @@ def product(act: str = "") -> float:
     return kernels.multiply(70, 90, 70, (32, 64, 32), torch.float16, torch.float32, "", act)[1]
 
 
+def lanes_of_bytes() -> float:
+    x = torch.arange(-50, 50, dtype=torch.int8)
+    y = torch.zeros_like(x).npu()
+    kernels.add[(1,)](x.npu(), x.npu(), y, 100, BLOCK=128)
+    return float((y.cpu() != x + x).sum())
+
+
 def text(monkeypatch, table: dict, name: str, old: str, new: str) -> None:
     assert old in table[name]
     monkeypatch.setitem(table, name, table[name].replace(old, new))
@@ -57,6 +64,11 @@ def first_use(self, block):
     for op in block.ops:
         for inner in op.blocks:
             first_use(self, inner)
+
+
+class Any:
+    def __eq__(self, other):
+        return True
 
 
 MUTANTS = {
@@ -77,6 +89,24 @@ MUTANTS = {
     ),
     "each step of a sum begins anew": lambda m: text(m, helpers.CUBE, "MultiplyTiles", "fresh && at == 0", "at == 0"),
     "both vector cores take the first rows' places": lambda m: m.setattr(mixed, "rows", scalars.make_range),
+    "a row ends a line too early": lambda m: m.setattr(
+        sides.Sides, "first", lambda s, mask, side, own=sides.Sides.first: (n := own(s, mask, side)) and n - 64
+    ),
+    "any number is neutral": lambda m: m.setattr(sides, "NEUTRAL", dict.fromkeys(("Sum", "Max"), Any())),
+    "what masks leave out is not filled": lambda m: m.setattr(memory, "fill_rest", lambda *_: None),
+    "lanes are filled from the next line on": lambda m: text(
+        m, helpers.OWN, "FillBehind", "for (uint32_t at = wide;", "for (uint32_t at = CeilTo(wide, each);"
+    ),
+    "only the first row is filled": lambda m: text(
+        m, helpers.OWN, "FillBehind", "(together ? tall : 1), 1,", "(1), 1,"
+    ),
+    "programs behind the end run": lambda m: m.setattr(
+        kernel.Kernel, "emit", lambda k, line, own=kernel.Kernel.emit: None if "continue;" in line else own(k, line)
+    ),
+    "a row goes with the first row alone": lambda m: m.setattr(elementwise, "at", lambda row, pitch: ""),
+    "1 + tanh without its 2": lambda m: m.setattr(
+        elementwise, "one_and_tanh", lambda k, op, u, stored: elementwise.RULES["math.tanh"](k, u, [u], 64) and u
+    ),
 }
 KERNELS = {
     "zeros behind the end in place of other": "softmax",
@@ -86,11 +116,29 @@ KERNELS = {
     "L0 is laid out for the whole depth": "product",
     "each step of a sum begins anew": "product",
     "both vector cores take the first rows' places": "mixed",
+    "no pipe waits": "bytes",
+    "a row ends a line too early": "row",
+    "any number is neutral": "counted",
+    "what masks leave out is not filled": "rows",
+    "lanes are filled from the next line on": "counted",
+    "only the first row is filled": "counted rows",
+    "programs behind the end run": "row",
+    "a row goes with the first row alone": "rows",
+    "1 + tanh without its 2": "row",
 }
 
 
 def outcome(name: str, folder) -> tuple[float, list[str]]:
-    run = {"softmax": softmax, "product": product, "mixed": lambda: product("leaky_relu")}
+    run = {
+        "softmax": softmax,
+        "product": product,
+        "mixed": lambda: product("leaky_relu"),
+        "bytes": lanes_of_bytes,
+        "row": lambda: kernels.run_masked_rows(5, 700, 1, 0, 9),
+        "rows": lambda: kernels.run_masked_rows(5, 700, 4, 0),
+        "counted": lambda: kernels.run_masked_rows(5, 700, 1, 1),
+        "counted rows": lambda: kernels.run_masked_rows(6, 700, 2, 1),
+    }
     error = run[name]() if name in run else drawn(folder)
     return error, labkit.triton.last().codes()
 
@@ -99,7 +147,7 @@ def outcome(name: str, folder) -> tuple[float, list[str]]:
 def own_cache(tmp_path, monkeypatch):
     """What is compiled here is compiled anew, and stays here."""
     monkeypatch.setattr(triton.knobs.cache, "dir", str(tmp_path / "triton"))
-    kept = [kernels.softmax, kernels.matmul]
+    kept = [kernels.add, kernels.softmax, kernels.matmul, kernels.masked_rows]
     for f in kept:
         f.device_caches.clear()
     yield tmp_path
@@ -107,7 +155,9 @@ def own_cache(tmp_path, monkeypatch):
         f.device_caches.clear()
 
 
-@pytest.mark.parametrize("name", ["softmax", "drawn", "product", "mixed"])
+@pytest.mark.parametrize(
+    "name", ["softmax", "drawn", "product", "mixed", "bytes", "row", "rows", "counted", "counted rows"]
+)
 def test_the_right_ones_pass(name, own_cache):
     error, codes = outcome(name, own_cache)
     assert error <= 1 and not codes

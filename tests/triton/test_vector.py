@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 
 import pytest
 
@@ -46,6 +47,27 @@ def test_softmax_as_the_second_tutorial():
     kernels.softmax[(48,)](y, x.npu(), 781, 781, 183, 781, BLOCK=1024)
     assert (y.cpu() - torch.softmax(x, 1)).abs().max() < 1e-6
     assert launched().time_us < 12, "modelled; the hand-written kernel takes 7.9 us"
+
+
+@pytest.mark.parametrize(
+    "rows, width, tall, rest, programs, lanes",
+    [
+        (5, 700, 1, 0, 0, 704),  # rows end at a multiple of 64
+        (5, 700, 1, 0, 9, 704),  # more programs than rows
+        (3, 1000, 1, 0, 0, 1024),  # 1000 is 1024 then
+        (5, 700, 4, 0, 0, 704),  # rows of a tile that do not count
+        (5, 100, 2, 0, 0, 128),
+        (12, 513, 8, 0, 0, 576),
+        (5, 700, 1, 1, 0, 1024),  # what is masked off counts in a sum
+        (6, 2100, 2, 1, 0, 4096),
+        (6, 2112, 2, 0, 0, 2112),
+    ],
+)
+def test_lanes_that_masks_leave_out_everywhere(rows, width, tall, rest, programs, lanes):
+    assert kernels.run_masked_rows(rows, width, tall, rest, programs) < 1
+    launch = labkit.triton.last()
+    assert not launch.codes(), launch.report()
+    assert re.findall(r"Exp\(\w+, \w+, (\d+)\)", labkit.triton.body())[0] == str(tall * lanes)
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
