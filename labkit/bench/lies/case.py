@@ -77,8 +77,11 @@ class Case:
         self.groups: dict[tuple, list[dict]] = defaultdict(list)
         for r in regions:
             self.groups[place_of(r), signature(r)].append(r)
-        shown = [sum(bool(r["alone"]) for r in group) for group in self.groups.values()]
-        self.spread |= max(shown, default=0) >= 2  # the least and the most, or all
+        alone: dict[tuple, int] = defaultdict(int)
+        for key, group in self.groups.items():
+            for r in group:
+                alone[key, str(r["callers"])] += bool(r["alone"])
+        self.spread |= max(alone.values(), default=0) >= 2  # the least and the most, or all
 
     def find(self, kind: str, place, variant: str = "", **numbers) -> Finding:
         file, line = (place[0], place[1]) if place else (self.script, 1)

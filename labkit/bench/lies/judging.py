@@ -78,6 +78,8 @@ def _report(seen: Observed) -> list[float]:
 
 def _first_runs(c: Case) -> Iterator[Finding]:
     moved = moves(c.seen, c.seen.slow) if c.seen.slow else None
+    # What Inductor has to build anew takes seconds by itself: beside them a slower start is no change.
+    moved = True if any(r["again"] and r["alone"] for r in c.regions) else moved
     if moved is False or c.seen.failed and not decimals(c.seen.output):
         return  # whatever was read, no figure has it in it
     regions = [r for r in c.regions if moved or not r["put_away"]]
@@ -345,6 +347,11 @@ def _one_shape(c: Case) -> Iterator[Finding]:
         return  # several shapes
     if _stated(largest, c.claims, {_BYTES.get(d, 4) for r in c.regions for d in r["dtypes"]}):
         return
+    batches = set.intersection(
+        *({s[0] for s in map(tuple, r["gives"]) if s} for r in c.regions if r["kernels"] or r["gives"])
+    )
+    if any(n > _VALUE and _stated((n,), c.seen.output, set()) for n in batches):
+        return  # as 256 candidates
     r = c.regions[-1]
     yield c.find("one_shape", r["line"], shape=str(list(largest)))
 

@@ -193,13 +193,14 @@ class _Reader:
         places: dict[str, set[str]] = {}
         sums = {_name(n.target) for n in self.nodes if isinstance(n, ast.AugAssign) and isinstance(n.op, ast.Add)}
         sinks = []
+        own = {n.name for n in self.nodes if isinstance(n, ast.FunctionDef)} & {"measure", "describe"}
 
         def shown(n) -> None:
             self.found.spreads.append((self.file, n.lineno))
 
         for n in self.nodes:
             name = _name(n) if isinstance(n, ast.Call) else ""
-            if name in _SPREAD or (name in ("stdev", "std") and n.args):
+            if name in _SPREAD - own or (name in ("stdev", "std") and n.args):
                 shown(n)
             elif name in _TABLES and self._timed(n) and any(t in _SPREAD for t in _plain(n)):
                 shown(n)
@@ -210,6 +211,8 @@ class _Reader:
                     shown(n)
             elif name in _MEAN and self._timed(n):
                 self.found.mean_line = self.found.mean_line or n.lineno
+            elif name in ("min", "max") and any(k.arg == "key" for k in n.keywords):
+                continue  # it picks a candidate, not a sample
             elif name in ("min", "amin") and self._timed(n):
                 least = n.lineno
                 if not self.found.mean_line:
@@ -251,10 +254,15 @@ class _Reader:
         """A name that holds all samples, or what torch.utils.benchmark reports of them."""
         if name not in self.times:
             return False
+        put = [
+            n.args[0]
+            for n in self.nodes
+            if isinstance(n, ast.Call) and _name(n) == "append" and isinstance(n.func, ast.Attribute) and n.args
+            if _name(n.func.value) == name
+        ]
+        if put:  # a dict is a row of a table of results
+            return not all(isinstance(x, ast.Dict) for x in put)
         for n in self.nodes:
-            if isinstance(n, ast.Call) and _name(n) == "append" and isinstance(n.func, ast.Attribute):
-                if _name(n.func.value) == name:
-                    return True
             if isinstance(n, ast.Assign) and any(_name(t) == name for t in n.targets):
                 if isinstance(n.value, (ast.ListComp, ast.List)) or _name(n.value) in (_TOOLS | {"sorted", "repeat"}):
                     return True

@@ -36,7 +36,8 @@ ASKED = r"end.to.end|\be2e\b|request|response|round.?trip|\bclient|\busers?\b|�
 REQUEST = rf"{ASKED}|latenc|时延|延迟"
 WAITED = (
     r"latenc\w* (of|for|per) (a|an|one|each|every|a single)\b.{0,20}(call|launch|op)"
-    r"|(includ\w*|with|plus) (the |a |its )?(\w+ )?(sync|wait)|synchronous|one (call|launch) at a time|round.?trip"
+    r"|(includ\w*|with|plus) (the |a |its )?(\w+ )?(sync|wait)|synchronous"
+    r"|(one|a single) (\w+ )?(call|launch|request|query|step) at a time|round.?trip"
     r"|\bwait (in|per|for|behind|after) (each|every)"
     r"|not (the )?(time of the )?(kernel|device)|wait(s|ed|ing)? for (the|its|each) (result|answer)|to completion"
     r"|含同步"
