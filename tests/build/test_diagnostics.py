@@ -535,3 +535,13 @@ def test_parts_in_mistakes_of_the_source_and_in_lints():
     assert raised.value.line == 32 and "void add(GM_ADDR" in str(raised.value)
     found = lint(joined([*BODY[:2], "        std::vector<int> v;", *BODY[2:]]), "cell one")
     assert [(p["file"], p["line"], p["code"]) for p in found] == [("cell one", 7, "stl")]
+
+
+def test_a_raw_address_is_named_by_its_place():
+    """The first argument counts as any other."""
+    from labkit.build import compile_hints
+
+    tensor = "AscendC::LocalTensor<float>&"
+    for arguments, at in ((["uint8_t*", tensor, "int"], 1), ([tensor, "const uint8_t*", "int"], 2)):
+        said = compile_hints._raw_pointer("Add", arguments, [])
+        assert f"argument {at};" in str(said), said

@@ -257,3 +257,22 @@ def test_stream_by_handle():
     stream = torch.npu.Stream()
     again = torch.npu.ExternalStream(stream.npu_stream)
     assert again == stream and again.npu_stream == stream.npu_stream
+
+
+@pytest.mark.parametrize("adam", [False, True])
+def test_lamb_by_its_formula(adam):
+    """Means of the gradient and of its square; with weight decay the size of the step counts, not its direction alone."""
+    import torch_npu
+
+    start, lr, decay, (b1, b2), eps = torch.linspace(-1, 1, 12).view(3, 4), 0.1, 0.3, (0.8, 0.6), 1e-6
+    p = torch.nn.Parameter(start.npu())
+    optimizer = torch_npu.optim.NpuFusedLamb([p], lr=lr, betas=(b1, b2), eps=eps, weight_decay=decay, adam=adam)
+    want, mean, squares = start.double(), torch.zeros(3, 4).double(), torch.zeros(3, 4).double()
+    for step in range(3):
+        grad = (torch.arange(12).view(3, 4) % 5 - 2 + step).double() / 4
+        p.grad = grad.float().npu()
+        optimizer.step()
+        mean, squares = b1 * mean + (1 - b1) * grad, b2 * squares + (1 - b2) * grad * grad
+        move = mean / (squares.sqrt() + eps) + decay * want
+        want = want - lr * (1 if adam else want.norm().clamp(0, 10) / move.norm()) * move
+    torch.testing.assert_close(p.detach().cpu().double(), want, rtol=1e-5, atol=1e-6)

@@ -277,6 +277,11 @@ def test_shape_and_findings():
 def test_python_values():
     import torch
 
+    import torch
+
+    one = torch.ones(2)
+    for mine, ours in ((one.half(), one), (one, one.half()), (one.int(), one), (one, one.int())):
+        assert compare_values(mine, ours).key == "dtype", "either way round"
     assert compare_values(3, 3) is None and compare_values(3.0, 3) is None and compare_values(True, 1).key == "value"
     assert compare_values(0.1 + 0.2, 0.3) is None and compare_values(0.31, 0.3).key == "value"
     assert compare_values([1, (2, "a")], [1, (2, "a")]) is None and compare_values((1, 2), [1, 3]).key == "value"

@@ -249,3 +249,34 @@ def test_one_change_makes_it_right(cell, said):
     found = variations.repaired(ours, cell, is_right, coarse=False)
     assert said in found or "in place of" in found if said else not found, found
     assert (REPO / "data" / "kernel_variations.csv").is_file()
+
+
+def test_an_excerpt_at_either_end_of_a_text():
+    words = " ".join(f"w{i:02}" for i in range(40))
+    assert kernel_text.around(words, 0, 3) == "w00 w01 w02 w03 w04 w05 ..."
+    assert kernel_text.around(words, words.index("w04"), 3).startswith("w00 w01")
+    assert kernel_text.around(words, words.index("w05"), 3).startswith("w00 w01")
+    assert kernel_text.around(words, words.index("w06"), 3).startswith("... w01 w02")
+    assert kernel_text.around(words, words.index("w39"), 3).endswith("w39")
+
+
+def test_parts_of_a_text_begin_with_its_first_word():
+    def parts(text: str, lines: bool = False) -> list[str]:
+        code = kernel_text.Code(text)
+        return [code.between(a, b) for a, b in kernel_text._parts(code, lines)]
+
+    assert parts("; a = 1; if (b; c) { d; }") == [";", "a = 1;", "if (b; c) {", "d;", "}"]
+    assert parts("(a; b); c") == ["(a; b);", "c"]
+    assert parts("a = 1\nb(2,\n3)\nc", lines=True) == ["a = 1", "b(2, 3)", "c"]
+
+
+def test_results_that_say_little():
+    """Of these many a mistake gives the same, so no mistake is named by them."""
+    told = known_mistakes.Reported.__new__(known_mistakes.Reported)
+    cases = [Case("a", (), True, None), Case("b", (), False, None)]
+    little = known_mistakes._say_little
+    assert little(cases, {id(cases[0]): True, id(cases[1]): told}) == "finding"
+    assert little(cases, {id(cases[0]): True, id(cases[1]): False}) == "bool"
+    numbers = [Case("a", (), 1.0, None), Case("b", (), 2.0, None)]
+    assert little(numbers, {id(numbers[0]): 3.0, id(numbers[1]): 3.0}) == "one"
+    assert little(numbers, {id(numbers[0]): 3.0, id(numbers[1]): 4.0}) == ""

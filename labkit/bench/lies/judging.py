@@ -342,6 +342,8 @@ def _one_shape(c: Case) -> Iterator[Finding]:
     if not sizes or any(len(shapes) > 1 for shapes in sizes.values()):
         return
     each = [shapes for (shapes,) in sizes.values()]
+    if not says(words.CONCLUDES, c.claims) and any(says(w, c.claims) for w in (words.REQUEST, words.HOST, words.RATE)):
+        return  # of one service or program, and nothing is concluded for others
     largest = largest_of(set(each[0]).intersection(*each[1:]))  # weights may be packed in another way
     if not largest:
         return  # several shapes

@@ -49,7 +49,9 @@ def mismatched(c: Case) -> Iterator[Finding]:
             yield c.find("mismatch", side[0]["line"], "divisor", by=part, calls=_times(side))
     yield from _sizes(c, sides)
     for one, other in pairs_of(sides):
-        mine, its = ({d for r in side for d in r["takes_of"] if d in words.DTYPES} for side in (one, other))
+        mine, its = (
+            {d for r in side for d in r["takes_of"] or r["dtypes"] if d in words.DTYPES} for side in (one, other)
+        )
         if mine and its and not mine & its and not mine | its <= claimed and c.compares:
             yield c.find("mismatch", other[0]["line"], "sides", one=sorted(mine), other=sorted(its))
         elif one[0]["backward"] != other[0]["backward"] and c.compares:

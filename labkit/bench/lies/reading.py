@@ -202,8 +202,9 @@ class _Reader:
             name = _name(n) if isinstance(n, ast.Call) else ""
             if name in _SPREAD - own or (name in ("stdev", "std") and n.args):
                 shown(n)
-            elif name in _TABLES and self._timed(n) and any(t in _SPREAD for t in _plain(n)):
-                shown(n)
+            elif name in _TABLES and any(t in _SPREAD for t in _plain(n)):
+                if self._timed(n) or any(self._put(name) for name in self._lists()):
+                    shown(n)
             elif name in _SINKS:
                 sinks.append(n)
             elif isinstance(n, ast.Attribute) and n.attr in ("iqr", "median", "raw_times", "times", "p99", "p90"):
@@ -247,21 +248,27 @@ class _Reader:
         if isinstance(node, ast.Call) and _name(node) in _MEAN | {"sum", "min", "max", "len"}:
             return False
         if isinstance(node, ast.Name) and self._is_list(node.id):
-            return True
+            put = self._put(node.id)  # a dict is a row of a table of results
+            return not put or not all(isinstance(x, ast.Dict) for x in put)
         return any(self._raw(child) for child in ast.iter_child_nodes(node))
+
+    def _put(self, name: str) -> list:
+        """What is appended to a list of that name."""
+        calls = [n for n in self.nodes if isinstance(n, ast.Call) and _name(n) == "append" and n.args]
+        return [n.args[0] for n in calls if isinstance(n.func, ast.Attribute) and _name(n.func.value) == name]
+
+    def _lists(self) -> set[str]:
+        """Names of lists of samples, also as rows of a table."""
+        made = [n.args[0].id for n in self.nodes if isinstance(n, ast.Call) and _name(n) == "DataFrame" and n.args
+                and isinstance(n.args[0], ast.Name)]  # fmt: skip
+        return set(made)
 
     def _is_list(self, name: str) -> bool:
         """A name that holds all samples, or what torch.utils.benchmark reports of them."""
         if name not in self.times:
             return False
-        put = [
-            n.args[0]
-            for n in self.nodes
-            if isinstance(n, ast.Call) and _name(n) == "append" and isinstance(n.func, ast.Attribute) and n.args
-            if _name(n.func.value) == name
-        ]
-        if put:  # a dict is a row of a table of results
-            return not all(isinstance(x, ast.Dict) for x in put)
+        if self._put(name):
+            return True
         for n in self.nodes:
             if isinstance(n, ast.Assign) and any(_name(t) == name for t in n.targets):
                 if isinstance(n.value, (ast.ListComp, ast.List)) or _name(n.value) in (_TOOLS | {"sorted", "repeat"}):

@@ -61,8 +61,9 @@ CPU = r"\bcpu\b|\bnumpy\b|on the host\b"
 DEVICE = r"\bnpu\b|ascend|\b910|\bgpu\b|\bcuda\b|昇腾"
 # Two that are compared and need not be as large: one of them is meant to do less.
 LESS = (
-    r"\bpad|bucket|prun|spars|cach|sampl(ed|ing) (soft|tok|neg)|approx|distil|crop|truncat|quanti[sz]|decode|prefill"
-    r"|increment|low.?rank|subset|skip|packed|varlen|ragged|smaller (model|layer|batch|input)|填充|稀疏|剪枝|缓存"
+    r"\bpad|bucket|prun|spars|cach|sampl(ed|ing) (soft|tok|neg)|approx|distil|crop|truncat|quanti[sz]"
+    r"|decod(e|ing)\b|prefill|increment|low.?rank|subset|skip|packed|varlen|ragged|smaller (model|layer|batch|input)"
+    r"|填充|稀疏|剪枝|缓存"
 )
 # Two ways to one result; and two that differ on purpose.
 SAME = (
@@ -91,3 +92,9 @@ DTYPES = {  # np.float64(1.5) is how a number is printed
     "float64": r"\bfp64\b|(?<!np\.)\bfloat64\b",
     "int8": r"\bint8\b",
 }
+CONCLUDES = (
+    r"faster|slower|always|never|everywhere|whatever|in general|\bany (size|shape|tensor|input)|should|replace|verdict"
+    r"|takeaway|recommend|prefer|convert|switch|\bbest\b|\bcheap|is fast|times as fast|\buse (the|a|it|this)\b"
+    r"|更快|总是|应该|推荐"
+)
+RATE = r"(tokens?|samples?|images?|steps?|requests?|sequences?|rows?|items?|it)( per second|s? ?/ ?s)|throughput|吞吐"
