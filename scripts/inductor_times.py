@@ -15,10 +15,10 @@ import warnings
 from pathlib import Path
 
 import torch
+import triton  # noqa: F401, I001 - before our driver, which it looks for
 from torch.nn import functional as F
 
 import labkit
-import triton  # noqa: F401, I001 - before our driver, which it looks for
 from labkit.triton import driver
 
 REPO = Path(__file__).resolve().parents[1]

@@ -277,8 +277,6 @@ def test_shape_and_findings():
 def test_python_values():
     import torch
 
-    import torch
-
     one = torch.ones(2)
     for mine, ours in ((one.half(), one), (one, one.half()), (one.int(), one), (one, one.int())):
         assert compare_values(mine, ours).key == "dtype", "either way round"
