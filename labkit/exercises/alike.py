@@ -60,6 +60,14 @@ def bears(ours: Template, source: str, wrong: str, lenient: bool = False) -> boo
     return marked or _ratio(mine, theirs) >= ALIKE
 
 
+def has_what_it_lacks(ours: Template, source: str, wrong: str) -> bool:
+    """Is all in `source` that the known-wrong cell `wrong` leaves out of ours, where leaving out is all that it does?"""
+    mine, theirs, right = (_plain(words(ours, text)) for text in (source, wrong, ours.solution()))
+    gone = {w for w in set(right) - set(theirs) if re.match(_WORD, w) and w != "#"}
+    put = [w for w in set(theirs) if re.match(_WORD, w) and w != "#" and theirs.count(w) > right.count(w)]
+    return bool(gone) and not put and all(mine.count(w) >= right.count(w) for w in gone)
+
+
 def _as_ours(mine: list[str], right: list[str], theirs: list[str]) -> bool:
     """Does the answer read like ours wherever the known-wrong one differs from it, signs such as > and >= included?"""
     for kind, a, b, c, d in difflib.SequenceMatcher(None, right, theirs, autojunk=False).get_opcodes():

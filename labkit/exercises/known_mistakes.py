@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from labkit.exercises import launch, operators, variations
-from labkit.exercises.alike import bears, words
+from labkit.exercises.alike import bears, has_what_it_lacks, words
 from labkit.exercises.cases import Case
 from labkit.exercises.diagnose import Diagnosis, certain, compare_values, first_error, not_launched, of_program
 from labkit.exercises.spec import Spec, pick
@@ -102,6 +102,8 @@ def sentence(
         cell = ours.mutant(mutant.regions, edit)
         marked = bool(mutant.say) and bears(ours, source, cell, lenient=little in ("bool", "finding"))
         if not mutant.say or little and not marked or _speaks_of_another(pick(mutant.say), cell, ours, source):
+            continue
+        if has_what_it_lacks(ours, source, cell):
             continue
         made = _build(spec, cell, ours)
         if made is not None and all(_same(_result(spec, made, case), results[id(case)]) for case in cases):
