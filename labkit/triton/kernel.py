@@ -68,6 +68,7 @@ class Kernel:
         self.masks: list[set[str]] = []  # of each store the names and numbers in its mask
         self.sends: dict = {}  # of a kernel for both kinds of cores: values that it hands over
         self.dropped: set[Value] = set()
+        self.pending: dict[Value, float] = {}  # has the form of an operand: this factor is still to come
         self.carried: dict[Value, Tile] = {}  # a value that a loop hands on -> where it shall lie
         self.counts: list[dict[str, str]] = [{}]
         self.shown: tuple[str, int] = ("", 0)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import sympy
 
 from labkit.triton import lanes, layout, rearrange
@@ -26,7 +24,7 @@ from labkit.triton.forms import (
 from labkit.triton.index import LANES, At, Call, Div, Rem, call, is_scalar, symbol
 from labkit.triton.kernel import Kernel, lowers
 from labkit.triton.lanes import SIGNS
-from labkit.triton.tiles import each_lane, tile
+from labkit.triton.tiles import each_lane, float_text, tile
 from labkit.triton.ttir import Op
 
 
@@ -41,14 +39,6 @@ def constant(k: Kernel, op: Op):
         k.forms[v] = Index(sympy.Integer(int(op.const)), v.elem)
     else:
         raise k.refuse(f"a constant of type {v.elem}", "use float32")
-
-
-def float_text(x: float) -> str:
-    if math.isnan(x):
-        return '__builtin_nanf("")'
-    if math.isinf(x):
-        return "-__builtin_inff()" if x < 0 else "__builtin_inff()"
-    return f"{x!r}f"
 
 
 @lowers("tt.get_program_id")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from labkit.triton import layout
 from labkit.triton.forms import FLOATS, INTEGERS, NEVER, C, Index, Mask, Not, Or, Relation, Scalar, Text, Tile
 from labkit.triton.index import LANES, Call, affine, cpp, is_scalar
@@ -19,6 +21,14 @@ def literal(text: str, elem: str) -> str:
     if elem == "bf16":
         return f"ToBfloat16({text})"
     return f"static_cast<{C[elem]}>({text})"
+
+
+def float_text(x: float) -> str:
+    if math.isnan(x):
+        return '__builtin_nanf("")'
+    if math.isinf(x):
+        return "-__builtin_inff()" if x < 0 else "__builtin_inff()"
+    return f"{x!r}f"
 
 
 def zero(elem: str) -> str:

@@ -66,6 +66,15 @@ def first_use(self, block):
             first_use(self, inner)
 
 
+def halved(own):
+    def half_times(k, op, forms, stored):
+        if (found := elementwise.times_one_more(op)) is not None:
+            k.pending[found[0]] = 0.5
+        return own(k, op, forms, stored)
+
+    return half_times
+
+
 class Any:
     def __eq__(self, other):
         return True
@@ -105,7 +114,21 @@ MUTANTS = {
     ),
     "a row goes with the first row alone": lambda m: m.setattr(elementwise, "at", lambda row, pitch: ""),
     "1 + tanh without its 2": lambda m: m.setattr(
-        elementwise, "one_and_tanh", lambda k, op, u, stored: elementwise.RULES["math.tanh"](k, u, [u], 64) and u
+        elementwise,
+        "one_and_exp",
+        lambda k, to, u, factor, n, own=elementwise.one_and_exp: own(k, to, u, factor / 2, n),
+    ),
+    "1 + tanh alone is half of it": lambda m: m.setattr(elementwise, "one_and_tanh", elementwise.one_and_exp),
+    "any y is taken for a half": lambda m: m.setattr(elementwise, "half_times", halved(elementwise.half_times)),
+    "what was put off stays undone": lambda m: m.setattr(elementwise, "now", lambda k, v, form: form),
+    "what is used twice is put off": lambda m: m.setattr(elementwise, "only_user", lambda v: v.users[0] if v.users else None),
+    "y gives its place to the exponential": lambda m: m.setattr(
+        elementwise,
+        "half_times",
+        lambda k, op, *rest, own=elementwise.half_times: (
+            elementwise.times_one_more(op) and k.release(op),
+            own(k, op, *rest),
+        )[1],
     ),
 }
 KERNELS = {
@@ -125,6 +148,11 @@ KERNELS = {
     "programs behind the end run": "row",
     "a row goes with the first row alone": "rows",
     "1 + tanh without its 2": "row",
+    "1 + tanh alone is half of it": "1 + tanh alone",
+    "any y is taken for a half": "not halved",
+    "what was put off stays undone": "half a row",
+    "what is used twice is put off": "the tangent twice",
+    "y gives its place to the exponential": "GELU",
 }
 
 
@@ -139,6 +167,7 @@ def outcome(name: str, folder) -> tuple[float, list[str]]:
         "counted": lambda: kernels.run_masked_rows(5, 700, 1, 1),
         "counted rows": lambda: kernels.run_masked_rows(6, 700, 2, 1),
     }
+    run |= {way: lambda way=way: kernels.run_tangents(way)[0] for way in kernels.TANGENTS}
     error = run[name]() if name in run else drawn(folder)
     return error, labkit.triton.last().codes()
 
@@ -147,7 +176,7 @@ def outcome(name: str, folder) -> tuple[float, list[str]]:
 def own_cache(tmp_path, monkeypatch):
     """What is compiled here is compiled anew, and stays here."""
     monkeypatch.setattr(triton.knobs.cache, "dir", str(tmp_path / "triton"))
-    kept = [kernels.add, kernels.softmax, kernels.matmul, kernels.masked_rows]
+    kept = [kernels.add, kernels.softmax, kernels.matmul, kernels.masked_rows, kernels.tangents]
     for f in kept:
         f.device_caches.clear()
     yield tmp_path
@@ -156,7 +185,7 @@ def own_cache(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "name", ["softmax", "drawn", "product", "mixed", "bytes", "row", "rows", "counted", "counted rows"]
+    "name", ["softmax", "drawn", "product", "mixed", "bytes", "row", "rows", "counted", "counted rows", "GELU"]
 )
 def test_the_right_ones_pass(name, own_cache):
     error, codes = outcome(name, own_cache)

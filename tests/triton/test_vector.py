@@ -49,6 +49,27 @@ def test_softmax_as_the_second_tutorial():
     assert launched().time_us < 12, "modelled; the hand-written kernel takes 7.9 us"
 
 
+@pytest.mark.parametrize("way", kernels.TANGENTS)
+def test_one_and_a_tangent(way):
+    """GELU takes one exponential and one division; what else uses a part of it gets that part."""
+    assert kernels.run_tangents(way)[0] < 1
+    assert not launched().findings
+
+
+@pytest.mark.parametrize(
+    "way, instructions",
+    [
+        ("GELU", ["Muls", "Exp", "Adds", "Div"]),
+        ("of its own number", ["Muls", "Exp", "Adds", "Div"]),
+        ("not halved", ["Muls", "Exp", "Adds", "Muls", "Div"]),
+        ("the sum twice", ["Muls", "Exp", "Adds", "Duplicate", "Div", "Mul", "Add"]),
+    ],
+)
+def test_gelu_is_one_division(way, instructions):
+    text = kernels.run_tangents(way)[1].split("__global__")[1]
+    assert re.findall(r"^\s+(\w+)\(.*, \d+\);", text, re.M) == instructions
+
+
 @pytest.mark.parametrize(
     "rows, width, tall, rest, programs, lanes",
     [
