@@ -121,7 +121,9 @@ MUTANTS = {
     "1 + tanh alone is half of it": lambda m: m.setattr(elementwise, "one_and_tanh", elementwise.one_and_exp),
     "any y is taken for a half": lambda m: m.setattr(elementwise, "half_times", halved(elementwise.half_times)),
     "what was put off stays undone": lambda m: m.setattr(elementwise, "now", lambda k, v, form: form),
-    "what is used twice is put off": lambda m: m.setattr(elementwise, "only_user", lambda v: v.users[0] if v.users else None),
+    "what is used twice is put off": lambda m: m.setattr(
+        elementwise, "only_user", lambda v: v.users[0] if v.users else None
+    ),
     "y gives its place to the exponential": lambda m: m.setattr(
         elementwise,
         "half_times",
