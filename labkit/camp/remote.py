@@ -56,7 +56,7 @@ class Budget:
     all_s: float = 20.0
     device_all_s: float = 120.0
     idle_s: float = 6.0
-    device_idle_s: float = 15.0
+    device_idle_s: float = 6.0
     launch_s: float = 5.0
     build_s: float = 120.0
     wall_s: float = 600.0
