@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from labkit.triton import conditions, lanes, layout, rearrange, words
+from labkit.triton import conditions, gelu, lanes, layout, rearrange, words
 from labkit.triton.forms import FLOATS, C, Index, Scalar, Tile, scalar_index
 from labkit.triton.kernel import Kernel, lowers
 from labkit.triton.lanes import scalar_float
-from labkit.triton.tiles import at, blocks, by_rows, cast, duplicate, float_text, literal, number, ones, tile
-from labkit.triton.ttir import Op, Value
+from labkit.triton.tiles import at, blocks, by_rows, cast, duplicate, literal, number, ones, tile
+from labkit.triton.ttir import Op
 
 Args = list  # of Tile, or of str: a number of the scalar unit
 
@@ -203,138 +203,34 @@ def elementwise(k: Kernel, op: Op) -> None:
         k.keep(v, compute(k, op, name, forms, stored))
 
 
-# GELU is y * 0.5 * (1 + tanh(c * z)) = y / (1 + exp(-2 c z)): a factor of two changes no bit. What has only such a use
-# is worked out there: until then its form is that of its operand, and k.pending has the factor that belongs to it.
-
-
-def is_tanh(op: Op | None) -> bool:
-    return op is not None and (
-        op.name == "math.tanh" or op.name == "tt.extern_elementwise" and op.str("symbol") == "__nv_tanhf"
-    )
-
-
-def constant(v: Value) -> float | None:
-    """What a tile of one number was made of."""
-    made = v.op
-    while made is not None and made.name in ("tt.splat", "tt.broadcast"):
-        made = made.operands[0].op
-    return made.const if made is not None and made.name == "arith.constant" else None
-
-
-def only_user(v: Value) -> Op | None:
-    user = v.users[0] if len(v.users) == 1 and v.op is not None else None
-    return user if user is not None and user.block is v.op.block and v.elem == "f32" else None
-
-
-def one_more(op: Op | None) -> Value | None:
-    """The tangent in 1 + tanh(u), if nothing else uses it."""
-    for v, other in (op.operands, op.operands[::-1]) if op is not None and op.name == "arith.addf" else ():
-        if constant(other) == 1.0 and is_tanh(v.op) and only_user(v) is op:
-            return v
-    return None
-
-
-def times_one_more(op: Op | None) -> tuple[Value, Value] | None:
-    """(y, 1 + tanh(u)) of their product, if nothing else uses the sum."""
-    for y, v in (op.operands, op.operands[::-1]) if op is not None and op.name == "arith.mulf" else ():
-        if one_more(v.op) is not None and only_user(v) is op:
-            return y, v
-    return None
-
-
-def put_off(k: Kernel, op: Op, form: Tile, operand: Value) -> Tile | None:
-    """The operand's form, where the only user of this result works it out."""
-    user, v = only_user(op.result), op.result
-    if user is None:
-        return None
-    if op.name == "arith.mulf":
-        factor = next((c for o in op.operands if o is not operand and (c := constant(o)) is not None), None)
-        product = times_one_more(user)
-        if factor is None or operand in k.pending:
-            return None
-        if is_tanh(user) and one_more(only_user(user.result)) is user.result:
-            k.pending[v] = float(factor)
-        elif factor == 0.5 and product is not None and product[0] is v:
-            k.pending[v] = 0.5
-        else:
-            return None
-    elif is_tanh(op) and one_more(user) is v:
-        k.pending[v] = -2.0 * k.pending.pop(operand, 1.0)
-    elif one_more(op) is operand and operand in k.pending and times_one_more(user) is not None:
-        k.pending[v] = k.pending.pop(operand)
-    else:
-        return None
-    return form
-
-
-def one_and_exp(k: Kernel, to: Tile, u: Tile, factor: float, n: int) -> None:
-    k.emit(f"Muls({to.var}, {u.var}, {float_text(factor)}, {n});  // 1 + tanh(u) = 2 / (1 + exp(-2 u))")
-    k.emit(f"Exp({to.var}, {to.var}, {n});")
-    k.emit(f"Adds({to.var}, {to.var}, 1.0f, {n});")
-
-
-def one_and_tanh(k: Kernel, to: Tile, u: Tile, factor: float, n: int) -> None:
-    one_and_exp(k, to, u, factor, n)
-    with k.scratch("f32", to.stored, "two") as two:
-        k.emit(f"Duplicate({two.var}, 2.0f, {n});")
-        k.emit(f"Div({to.var}, {two.var}, {to.var}, {n});")
-
-
-def half_times(k: Kernel, op: Op, forms: list, stored: tuple[int, ...]) -> Tile | None:
-    """y * (1 + tanh(u)) in one division, both of them tiles of its shape."""
-    product = times_one_more(op)
-    if product is None or product[1] not in k.pending or any(getattr(f, "stored", None) != stored for f in forms):
-        return None
-    y, u = (forms[op.operands.index(v)] for v in product)
-    halved, factor, n = k.pending.pop(product[0], 1.0) == 0.5, k.pending.pop(product[1]), layout.count(stored)
-    if k.last.get(product[1]) is op and u.place.kind == "buf":
-        k.drop(product[1])  # y stays: it is read behind the exponential
-    to = k.result(op.result, "f32", stored)
-    one_and_exp(k, to, u, factor, n)
-    if halved:
-        k.emit(f"Div({to.var}, {y.var}, {to.var}, {n});")
-        return to
-    with k.scratch("f32", stored, "twice") as twice:
-        k.emit(f"Muls({twice.var}, {y.var}, 2.0f, {n});")
-        k.emit(f"Div({to.var}, {twice.var}, {to.var}, {n});")
-    return to
-
-
-def now(k: Kernel, v: Value, form: Tile) -> Tile:
-    """What was put off, in a place of its own."""
-    made, n, factor = k.buffer("f32", form.stored, v.name or "late"), layout.count(form.stored), k.pending.pop(v)
-    if is_tanh(v.op) or one_more(v.op) is not None:
-        one_and_tanh(k, made, form, factor, n)
-        if is_tanh(v.op):
-            k.emit(f"Adds({made.var}, {made.var}, -1.0f, {n});")
-    else:
-        k.emit(f"Muls({made.var}, {form.var}, {float_text(factor)}, {n});")
-    return made
-
-
 def compute(k: Kernel, op: Op, name: str, forms: list, stored: tuple[int, ...]) -> Tile:
     v, elem = op.result, op.result.elem
     through = elem == "bf16" or (elem == "f16" and (name.startswith(("math.", "libdevice.")) and name != "math.absf"))
     inner = "f32" if through else elem  # the vector unit has no arithmetic of bfloat16
     args, made = [], []
-    if (done := half_times(k, op, forms, stored)) is not None:
+    operands, user = op.operands, gelu.only_user(v)
+    if name == "arith.subf" and gelu.constant(operands[0]) == 0.0 and user is not None and user.name == "math.exp":
+        name, forms, operands = "arith.negf", forms[1:], operands[1:]  # exp does not see the sign of a zero
+    if (done := gelu.half_times(k, op, forms, stored) or gelu.times_reciprocal(k, op, forms, stored)) is not None:
         return done
-    tiles = [(o, f) for o, f in zip(op.operands, forms) if isinstance(f, Tile) and f.stored == stored]
-    if elem == "f32" and len(tiles) == 1 and (form := put_off(k, op, tiles[0][1], tiles[0][0])) is not None:
+    tiles = [(o, f) for o, f in zip(operands, forms) if isinstance(f, Tile) and f.stored == stored]
+    if elem == "f32" and len(tiles) == 1 and (form := gelu.put_off(k, op, tiles[0][1], tiles[0][0])) is not None:
         return form
-    if elem == "f32" and (u := one_more(op)) in k.pending:
+    if elem == "f32" and (u := gelu.one_more(op)) in k.pending:
         k.release(op, ("buf",))
         to = k.result(v, "f32", stored)
-        one_and_tanh(k, to, forms[op.operands.index(u)], k.pending.pop(u), layout.count(stored))
+        gelu.one_and_tanh(k, to, forms[op.operands.index(u)], k.pending.pop(u), layout.count(stored))
         return to
-    for i, o in enumerate(op.operands):
+    for i, o in enumerate(operands):
         if o in k.pending:
-            forms[i] = now(k, o, forms[i])
+            forms[i] = gelu.now(k, o, forms[i])
             made.append(forms[i])
     beside = not through and (column_beside(k, op, name, forms, stored) or row_beside(k, op, name, forms, stored))
     if beside:
+        for late in made:
+            k.done(late)
         return beside
-    for f, o in zip(forms, op.operands):
+    for f, o in zip(forms, operands):
         if (value := number(f, inner)) is not None:
             args.append(value)
             continue

@@ -69,40 +69,64 @@ TANGENTS = {
     "the argument twice": lambda y, u: 0.5 * y * (1 + torch.tanh(1.75 * u)) + 1.75 * u,
     "a number and a tile": lambda y, u: 2.5 * (1 + torch.tanh(u)) + y,
     "a row": lambda y, u: 0.5 * y * (1 + torch.tanh(1.75 * u[:1])),
+    "a sigmoid's product": lambda y, u: y * torch.sigmoid(u),
+    "a sigmoid alone": lambda y, u: torch.sigmoid(u) + y,
+    "a sigmoid twice": lambda y, u: y * torch.sigmoid(u) + torch.sigmoid(u),
+    "the square of one": lambda y, u: torch.sigmoid(u) ** 2 + y,
+    "two sigmoids": lambda y, u: torch.sigmoid(y) * torch.sigmoid(u),
+    "a number and a sigmoid": lambda y, u: 2.5 * torch.sigmoid(u) + y,
+    "a sigmoid and GELU": lambda y, u: torch.sigmoid(y) * (1 + torch.tanh(u)),
+    "a row's sigmoid": lambda y, u: y * torch.sigmoid(u[:1]),
     "half a row": lambda y, u: 0.5 * y[:1] * (1 + torch.tanh(1.75 * u)),
 }
 
 
 @triton.jit
 def tangents(y, u, z, WAY: tl.constexpr, ROWS: tl.constexpr, WIDTH: tl.constexpr):
-    """Each of TANGENTS, by its place there."""
+    """One of TANGENTS, by its name."""
     at_row, at_column = tl.arange(0, ROWS)[:, None], tl.arange(0, WIDTH)[None, :]
-    a = tl.load(y + (0 * at_row if WAY == 11 else at_row) * WIDTH + at_column)
-    b = tl.load(u + (0 * at_row if WAY == 10 else at_row) * WIDTH + at_column)
-    if WAY == 0 or WAY == 10 or WAY == 11:
+    a = tl.load(y + (0 * at_row if WAY == "half a row" else at_row) * WIDTH + at_column)
+    b = tl.load(u + (0 * at_row if WAY == "a row" or WAY == "a row's sigmoid" else at_row) * WIDTH + at_column)
+    if WAY == "GELU" or WAY == "a row" or WAY == "half a row":
         c = a * 0.5 * (1.0 + libdevice.tanh(b * 1.75))
-    elif WAY == 1:
+    elif WAY == "of its own number":
         c = (libdevice.tanh(1.75 * a) + 1.0) * (0.5 * a)
-    elif WAY == 2:
+    elif WAY == "not halved":
         c = a * (1.0 + libdevice.tanh(b))
-    elif WAY == 3:
+    elif WAY == "another factor":
         c = a * 3.0 * (1.0 + libdevice.tanh(-0.5 * b))
-    elif WAY == 4:
+    elif WAY == "1 + tanh alone":
         c = 1.0 + libdevice.tanh(1.75 * b) + a
-    elif WAY == 5:
+    elif WAY == "the sum twice":
         total = 1.0 + libdevice.tanh(b)
         c = a * total + total
-    elif WAY == 6:
+    elif WAY == "the tangent twice":
         t = libdevice.tanh(b)
         c = a * 0.5 * (1.0 + t) + t
-    elif WAY == 7:
+    elif WAY == "half of it twice":
         half = a * 0.5
         c = half * (1.0 + libdevice.tanh(b)) + half
-    elif WAY == 8:
+    elif WAY == "the argument twice":
         scaled = b * 1.75
         c = a * 0.5 * (1.0 + libdevice.tanh(scaled)) + scaled
-    else:
+    elif WAY == "a number and a tile":
         c = 2.5 * (1.0 + libdevice.tanh(b)) + a
+    elif WAY == "a sigmoid's product" or WAY == "a row's sigmoid":
+        c = a * tl.sigmoid(b)
+    elif WAY == "a sigmoid alone":
+        c = tl.sigmoid(b) + a
+    elif WAY == "a sigmoid twice":
+        s = tl.sigmoid(b)
+        c = a * s + s
+    elif WAY == "the square of one":
+        s = tl.sigmoid(b)
+        c = s * s + a
+    elif WAY == "two sigmoids":
+        c = tl.sigmoid(a) * tl.sigmoid(b)
+    elif WAY == "a number and a sigmoid":
+        c = 2.5 * tl.sigmoid(b) + a
+    else:
+        c = tl.sigmoid(a) * (1.0 + libdevice.tanh(b))
     tl.store(z + at_row * WIDTH + at_column, c)
 
 
@@ -112,7 +136,7 @@ def run_tangents(way: str) -> tuple[float, str]:
     generator = torch.Generator().manual_seed(len(way))
     y, u = (torch.randint(-60, 61, (rows, width), generator=generator) / 16 for _ in range(2))
     z = torch.zeros(rows, width).npu()
-    made = tangents[(1,)](y.npu(), u.npu(), z, list(TANGENTS).index(way), ROWS=rows, WIDTH=width)
+    made = tangents[(1,)](y.npu(), u.npu(), z, way, ROWS=rows, WIDTH=width)
     want = TANGENTS[way](y.double(), u.double())
     error = float(((z.cpu() - want).abs() / want.abs().clamp(min=1)).max()) / 1e-6
     return error, made.asm["asc"].decode()

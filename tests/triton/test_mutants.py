@@ -15,7 +15,7 @@ labkit.triton.install()
 import triton_drawn
 import triton_kernels as kernels
 
-from labkit.triton import elementwise, forms, helpers, kernel, layout, memory, mixed, reduce, scalars, sides
+from labkit.triton import elementwise, forms, gelu, helpers, kernel, layout, memory, mixed, reduce, scalars, sides
 
 FULL = triton_drawn.Drawn(
     8,
@@ -68,7 +68,7 @@ def first_use(self, block):
 
 def halved(own):
     def half_times(k, op, forms, stored):
-        if (found := elementwise.times_one_more(op)) is not None:
+        if (found := gelu.times_one_more(op)) is not None:
             k.pending[found[0]] = 0.5
         return own(k, op, forms, stored)
 
@@ -114,23 +114,19 @@ MUTANTS = {
     ),
     "a row goes with the first row alone": lambda m: m.setattr(elementwise, "at", lambda row, pitch: ""),
     "1 + tanh without its 2": lambda m: m.setattr(
-        elementwise,
-        "one_and_exp",
-        lambda k, to, u, factor, n, own=elementwise.one_and_exp: own(k, to, u, factor / 2, n),
+        gelu, "one_and_exp", lambda k, to, u, factor, n, own=gelu.one_and_exp: own(k, to, u, factor / 2, n)
     ),
-    "1 + tanh alone is half of it": lambda m: m.setattr(elementwise, "one_and_tanh", elementwise.one_and_exp),
-    "any y is taken for a half": lambda m: m.setattr(elementwise, "half_times", halved(elementwise.half_times)),
-    "what was put off stays undone": lambda m: m.setattr(elementwise, "now", lambda k, v, form: form),
-    "what is used twice is put off": lambda m: m.setattr(
-        elementwise, "only_user", lambda v: v.users[0] if v.users else None
+    "1 + tanh alone is half of it": lambda m: m.setattr(gelu, "one_and_tanh", gelu.one_and_exp),
+    "any y is taken for a half": lambda m: m.setattr(gelu, "half_times", halved(gelu.half_times)),
+    "what was put off stays undone": lambda m: m.setattr(gelu, "now", lambda k, v, form: form),
+    "what is used twice is put off": lambda m: m.setattr(gelu, "only_user", lambda v: v.users[0] if v.users else None),
+    "1 / d is d": lambda m: (
+        m.setattr(gelu, "times_reciprocal", lambda *_: None) or m.setattr(gelu, "now", lambda k, v, form: form)
     ),
     "y gives its place to the exponential": lambda m: m.setattr(
-        elementwise,
+        gelu,
         "half_times",
-        lambda k, op, *rest, own=elementwise.half_times: (
-            elementwise.times_one_more(op) and k.release(op),
-            own(k, op, *rest),
-        )[1],
+        lambda k, op, *rest, own=gelu.half_times: (gelu.times_one_more(op) and k.release(op), own(k, op, *rest))[1],
     ),
 }
 KERNELS = {
@@ -154,6 +150,7 @@ KERNELS = {
     "any y is taken for a half": "not halved",
     "what was put off stays undone": "half a row",
     "what is used twice is put off": "the tangent twice",
+    "1 / d is d": "a sigmoid's product",
     "y gives its place to the exponential": "GELU",
 }
 

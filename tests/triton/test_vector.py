@@ -50,8 +50,8 @@ def test_softmax_as_the_second_tutorial():
 
 
 @pytest.mark.parametrize("way", kernels.TANGENTS)
-def test_one_and_a_tangent(way):
-    """GELU takes one exponential and one division; what else uses a part of it gets that part."""
+def test_tangents_and_sigmoids(way):
+    """GELU, and a product with a sigmoid, take one exponential and one division; what else uses a part gets it."""
     assert kernels.run_tangents(way)[0] < 1
     assert not launched().findings
 
@@ -62,6 +62,9 @@ def test_one_and_a_tangent(way):
         ("GELU", ["Muls", "Exp", "Adds", "Div"]),
         ("of its own number", ["Muls", "Exp", "Adds", "Div"]),
         ("not halved", ["Muls", "Exp", "Adds", "Muls", "Div"]),
+        ("a sigmoid's product", ["Muls", "Exp", "Adds", "Div"]),
+        ("the square of one", ["Muls", "Exp", "Adds", "Duplicate", "Div", "Mul", "Add"]),
+        ("two sigmoids", ["Muls", "Exp", "Adds", "Muls", "Exp", "Adds", "Duplicate", "Div", "Div"]),
         ("the sum twice", ["Muls", "Exp", "Adds", "Duplicate", "Div", "Mul", "Add"]),
     ],
 )
