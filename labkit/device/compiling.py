@@ -1,6 +1,6 @@
 """torch.compile on the simulated device: a backend "npu" (also npugraphs, npugraph_ex).
 
-The default backend, Inductor, writes Triton kernels: that is labkit/triton/inductor.py. The others (eager, aot_eager,
+The default backend, Inductor, writes Triton kernels: that is labkit/triton/inductor. The others (eager, aot_eager,
 aot_eager_decomp_partition, export) work as on any device.
 """
 

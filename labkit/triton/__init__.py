@@ -13,8 +13,8 @@ goes to the cube core (cube.py); where its result is worked on, or an operand wa
 over the kinds of cores and its rows over two vector cores, and mixed.py lowers both parts, which hand tiles to each
 other through GM. sides.py swaps rows and columns where that makes lanes neighbours, and leaves out lanes that masks
 leave out everywhere. cann.py has what kernels for this chip import beside tl. program.py prints the whole;
-compiler.py and driver.py are what Triton calls; refused.py says what is not there. inductor.py and inductor_blocks.py
-are the default backend of torch.compile.
+compiler.py and driver.py are what Triton calls; refused.py says what is not there. inductor/ is
+the default backend of torch.compile; gelu.py has products that need fewer instructions than their parts.
 """
 
 from __future__ import annotations

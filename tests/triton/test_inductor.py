@@ -18,7 +18,8 @@ torch = pytest.importorskip("torch")
 from torch.nn import functional as F
 
 import labkit  # noqa: F401
-from labkit.triton import access, driver, elementwise, inductor, inductor_blocks, memory
+from labkit.triton import access, driver, elementwise, inductor, memory
+from labkit.triton.inductor import blocks as block_sizes
 
 
 @pytest.fixture(autouse=True)
@@ -220,27 +221,27 @@ def test_an_error_of_the_program_is_no_fall_back():
 
 def test_a_slow_kernel_is_not_taken():
     hints, blocks = {"x": 1, "r0_": 1 << 18}, {"XBLOCK": 1, "R0_BLOCK": 4096}
-    assert inductor_blocks.estimate("", hints, blocks, 48) > inductor_blocks.eager(hints, 2)
-    assert inductor_blocks.estimate("", {"x": 1 << 18}, {"XBLOCK": 4096}, 48) < inductor_blocks.eager({"x": 1 << 18}, 1)
+    assert block_sizes.estimate("", hints, blocks, 48) > block_sizes.eager(hints, 2)
+    assert block_sizes.estimate("", {"x": 1 << 18}, {"XBLOCK": 4096}, 48) < block_sizes.eager({"x": 1 << 18}, 1)
 
 
 def test_blocks_use_all_cores_and_stay_within_inductors_most():
     from torch._inductor.runtime.hints import TRITON_MAX_BLOCK
 
     for lanes in (1, 100, 5000, 1 << 20, 1 << 24):
-        x = inductor_blocks.sizes({"x": inductor_blocks.power(lanes)}, {"XBLOCK"}, 48)["XBLOCK"]
-        assert x <= TRITON_MAX_BLOCK["X"] and (x == inductor_blocks.TILE or lanes / x <= 96)
-    row = inductor_blocks.sizes({"x": 64, "r0_": 8192}, {"XBLOCK", "R0_BLOCK"}, 48)
+        x = block_sizes.sizes({"x": block_sizes.power(lanes)}, {"XBLOCK"}, 48)["XBLOCK"]
+        assert x <= TRITON_MAX_BLOCK["X"] and (x == block_sizes.TILE or lanes / x <= 96)
+    row = block_sizes.sizes({"x": 64, "r0_": 8192}, {"XBLOCK", "R0_BLOCK"}, 48)
     assert row == {"XBLOCK": 1, "R0_BLOCK": 4096}
-    assert inductor_blocks.smaller({"XBLOCK": 1, "num": 9}) is None
-    assert inductor_blocks.smaller({"XBLOCK": 8, "YBLOCK": 64}) == {"XBLOCK": 8, "YBLOCK": 32}
+    assert block_sizes.smaller({"XBLOCK": 1, "num": 9}) is None
+    assert block_sizes.smaller({"XBLOCK": 8, "YBLOCK": 64}) == {"XBLOCK": 8, "YBLOCK": 32}
 
 
 def test_autotune_tries_no_rows_that_a_vector_unit_would_start_anew_for():
     hints = {"x": 4096, "y": 512}
-    assert not inductor_blocks.worth({"XBLOCK": 2, "YBLOCK": 128}, hints)
-    assert inductor_blocks.worth({"XBLOCK": 64, "YBLOCK": 64}, hints) and inductor_blocks.worth({"XBLOCK": 2}, {"x": 2})
-    assert inductor_blocks.worth({"XBLOCK": 1, "R0_BLOCK": 4096}, {"x": 64, "r0_": 4096})
+    assert not block_sizes.worth({"XBLOCK": 2, "YBLOCK": 128}, hints)
+    assert block_sizes.worth({"XBLOCK": 64, "YBLOCK": 64}, hints) and block_sizes.worth({"XBLOCK": 2}, {"x": 2})
+    assert block_sizes.worth({"XBLOCK": 1, "R0_BLOCK": 4096}, {"x": 64, "r0_": 4096})
     f = torch.compile(lambda x, b: torch.exp(x + b) + x, options={"max_autotune_pointwise": True})
     x = exact(64, 300).npu()
     with driver.recording() as launched:

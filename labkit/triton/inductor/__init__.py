@@ -3,13 +3,13 @@
 What is registered by PyTorch's own hooks: the device's interface, TritonScheduling with one note added (Scheduling),
 the Python wrapper, words of the wrapper (Words), a benchmarker that reads the clock, a key of the caches.
 
-What is set from outside (touch, _touch_inductor, inductor_blocks.touch), for the tested PyTorch (TESTED):
+What is set from outside (touch, _touch_inductor, blocks.touch), for the tested PyTorch (TESTED):
   1. torch._inductor.compile_fx.compile_fx            our settings and the fall back, where a tensor lies on npu
      ... .select_decomp_table                         while it runs: without the operators of WHOLE
   2. torch._inductor.utils.GPU_TYPES, get_gpu_type    npu is one of them
   3. torch.utils._triton.has_triton                   its table of devices is fixed; also where it was imported to
   4. torch._inductor.graph.fallback_node_due_to_unsupported_type   nodes that shall stay ATen
-  5. torch._inductor.runtime.triton_heuristics.cached_autotune     block sizes for UB (inductor_blocks.py)
+  5. torch._inductor.runtime.triton_heuristics.cached_autotune     block sizes for UB (blocks.py)
   6. torch._inductor.lowering.use_two_step_variance   a variance by two sums: Welford's triples suit no vector unit
   7. CachingAutotuner._precompile_config              smaller blocks while UB is exceeded; a name for what is refused
   8. torch._inductor.lowering.lowerings               of index_put_ and _unsafe_index_put_: ATen's, in place
@@ -177,8 +177,8 @@ def register() -> None:
     from torch._inductor.runtime import benchmarking
 
     from labkit import chips
-    from labkit.triton import inductor_blocks
     from labkit.triton.driver import do_bench
+    from labkit.triton.inductor import blocks
 
     known = device_interface.get_interface_for_device("npu")
 
@@ -205,7 +205,7 @@ def register() -> None:
         benchmarking.GPU_BENCHMARK_DEVICE_TYPES += ("npu",)
     benchmarking.register_benchmarker("npu", lambda self, call, **_: do_bench(call), override=True)
     _touch_inductor()
-    inductor_blocks.touch(RefusedKernel, _refused, lambda kernel: len(_work(kernel)))
+    blocks.touch(RefusedKernel, _refused, lambda kernel: len(_work(kernel)))
 
 
 def raw_stream(index: int = 0) -> int:
