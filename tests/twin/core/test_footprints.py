@@ -66,6 +66,8 @@ FORMS = [
     (30, "Sub of a count", dict(d=lines(1, 0), a=lines(1, 0), b=lines(1, 0))),
     (31, "Cast of a count", dict(d=lines(1, 0, LANES * 4), a=lines(1, 0))),
     (32, "ReduceSum of a count", dict(d={0}, a=lines(1, 0), b=set())),
+    (34, "MrgSort of three lists", dict(d=span((0, 224)), a=span((0, 128)), b=span((0, 64)), c=span((0, 32)))),
+    (35, "MrgSort twice", dict(d=span((0, 256)), a=span((0, 256)))),
     (33, "Gather of a count", dict(d=lines(1, 0), a=None, c=lines(1, 0, LANES * 4))),
 ]
 
