@@ -283,6 +283,22 @@ def test_running_sums(t, rows):
     check()
 
 
+@pytest.mark.parametrize("t", ["F16", "F32"])
+@pytest.mark.parametrize("rows", [True, False])
+@pytest.mark.parametrize("outer, inner", [(5, 32), (33, 48)])
+def test_running_sums_need_what_the_host_asks_for(t, rows, outer, inner):
+    most, least = sizes("CumSum", asked([outer, inner], [], TORCH[t].itemsize, more=int(rows)))
+    x = torch.ones(outer * inner, dtype=TORCH[t])
+
+    def said(tmp):
+        seen = call(60 if rows else 61, TORCH[t], x, x, 0.0, tmp=tmp, shape=(outer, inner))[2]
+        return [(f.code, f.numbers["need"], f.numbers["have"]) for f in seen.findings]
+
+    assert said(least) == [] and said(most) == []
+    if least:
+        assert said(least - 32) == [("adv-tmp-small", least, least - 32)]
+
+
 @given(st.integers(0, 3), st.integers(1, 30), st.integers(0, 10**6), st.integers(-3, 9))
 @settings(max_examples=40, deadline=None)
 def test_whole_powers_and_xor(which, blocks, seed, scalar):
