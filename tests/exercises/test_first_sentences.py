@@ -456,3 +456,31 @@ y = [f"{'a' if k else k / 2}" for k in range(int(n)) if k <= 3]"""
     theirs = Template(("",), (Region({}, (), (), "", 1, 1),), "#")
     texts = [text for _, text in variations._mended(ast.parse(code), theirs)]
     assert len(texts) > 200 and all(ast.parse(text) for text in texts)
+
+
+@pytest.mark.parametrize(
+    "body, may",
+    [
+        ("a = 1", True),
+        ("return 1", False),
+        ("raise ValueError", False),
+        ("if x:\n    return 1", True),
+        ("if x:\n    return 1\nelse:\n    raise KeyError", False),
+        ("if x:\n    a = 1\nelse:\n    return 2", True),
+        ("if x:\n    return 1\nelse:\n    a = 2", True),
+        ("with x:\n    return 1", False),
+        ("with x:\n    a = 1", True),
+        ("while True:\n    a = 1", False),
+        ("while True:\n    break", True),
+        ("while x:\n    return 1", True),
+        ("while 1:\n    if x:\n        break", True),
+        ("for a in x:\n    return 1", True),
+        ("try:\n    return 1\nexcept KeyError:\n    return 2", False),
+        ("try:\n    return 1\nexcept KeyError:\n    a = 2", True),
+        ("try:\n    a = 1\nexcept KeyError:\n    return 2", True),
+        ("match x:\n    case 1:\n        a = 1\n    case _:\n        return 2", True),
+        ("match x:\n    case 1:\n        return 1\n    case _:\n        return 2", False),
+    ],
+)
+def test_may_the_end_of_a_function_be_reached(body, may):
+    assert slips._ends(ast.parse(body).body) is may

@@ -215,3 +215,16 @@ def test_an_access_through_one_argument_that_lands_in_another_is_found():
 
     assert codes(first, second, 1, 0) == [], "through its own argument"
     assert codes(first, second, 0, away) == ["gm-bounds"], "through the other tensor's"
+
+
+def test_what_a_kernel_says_comes_back_as_it_was_said():
+    condition = r'x == nullptr && "a \"quote\", a \\, a tab\t, a bell\a, 核"[0]'
+    text = """#include "kernel_operator.h"
+extern "C" __global__ __aicore__ void speak(GM_ADDR x) { ascendc_assert(CONDITION, "a \\"quote\\", a tab\\t, 核"); }
+"""
+    import torch
+
+    with pytest.raises(record.LaunchError) as error:
+        labkit.kernel(text=text.replace("CONDITION", condition))[1](torch.zeros(8).npu())
+    assert [f.numbers["expr"] for f in error.value.record.findings] == [condition]
+    assert 'a "quote", a tab\t, 核' in error.value.record.output
