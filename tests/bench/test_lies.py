@@ -116,6 +116,7 @@ def keys(name: str) -> dict[str, str]:
         ("q", 12, 8),
         ("r", 12, 8),
         ("s", 12, 8),
+        ("v", 12, 8),
     ],
 )
 def test_the_key_of_a_stranger_names_each_script(name, wrong, right):
@@ -126,7 +127,7 @@ def test_the_key_of_a_stranger_names_each_script(name, wrong, right):
     )
 
 
-JUDGED = "e08 e02 e16 f04 h11 h26 i15 k10 n15 n11 n14 q01 q04 r01 r07 r16 s01 s14 s20".split()
+JUDGED = "e08 e02 e16 f04 h11 h26 i15 k10 n15 n11 n14 q01 q04 r01 r07 r16 s01 s14 s20 v04 v05 v14 v20".split()
 
 
 @pytest.mark.parametrize("name", [n for n in JUDGED if one_in(3, n, [REPO / "labkit" / "bench"])])
@@ -136,7 +137,8 @@ def test_a_script_is_judged_as_its_key_says(name):
     until they are short; warm-up readings in the report, though its loop looks at the last ten; a round trip that waits;
     samples that labkit.bench takes; a kernel's time with the issuing in it; a side that gives less; copies beside; a worker thread
     that reads a value; the device's own clock; calls before the clock in the divisor; a request that
-    waits and then reads; compilations that are asked for; one shape with packed weights. A third of them in each run."""
+    waits and then reads; compilations that are asked for; one shape with packed weights; an add() of
+    the script's own; gaps that are said to be in the figure; a unit. A third of them in each run."""
     said = keys(name[0])[name]
     assert bench.check(Path(__file__).parent / f"scripts_{name[0]}" / f"{name}.py").kinds == ([said] if said else [])
 
@@ -294,10 +296,39 @@ def test_what_is_reported(tail, spread):
         ("def again():\n    while True:\n        d = time.time() - t\n        if d < 5:\n            return d", True),
         ("while d > 5:\n    d = time.time() - t", True),
         ("for d in ts:\n    if len(ts) < 20:\n        continue", False),
+        (
+            "class Log:\n    def add(self, d):\n        self.kept.append(d)\n    def show(self):\n        ms = np.sort(self.kept)\n"
+            "        return ms[ms <= 2 * np.median(ms)]\nlog = Log()\nlog.add(time.time() - t)",
+            True,
+        ),
     ],
 )
 def test_what_is_dropped(tail, dropped):
     assert bool(text_of(TIMES + tail).drops) is dropped
+
+
+@pytest.mark.parametrize(
+    "script, said, has",
+    [
+        ("t0 = perf_counter()\nus.append((perf_counter() - t0) * 1e3)", "us", "ms"),
+        ("us.append((perf_counter() - begin) * 1e6)", None, None),
+        ("self.us.append((time.perf_counter_ns() - self.t0) / 1e6)", "us", "ms"),
+        ("self.us.append((time.perf_counter_ns() - self.t0) / 1e3)", None, None),
+        ("took_ms = time.monotonic() - start", "ms", "s"),
+        ("took_ms = time.monotonic() - start\nprint(took_ms * 1e3)", None, None),
+        ("t_us = a.elapsed_time(b) / calls", "us", "ms"),
+        ("t_us = a.elapsed_time(b) * (1e3 / calls)", None, None),
+        ("def lap_us():\n    return np.median([1]) and a.elapsed_time(b)", None, None),
+        ("def lap_us():\n    return a.elapsed_time(b)", "us", "ms"),
+        ("lap_s = a.elapsed_time(b) / 1000", None, None),
+        ("ms = (perf_counter() - t0) / 1000 * 1e3", None, None),
+        ("calls = 1000\nt0 = perf_counter()\nus = (perf_counter() - t0) * 1e3", None, None),
+        ("calls_per_s = n / (perf_counter() - t0)", None, None),
+        ("mins = perf_counter() - t0", None, None),
+    ],
+)
+def test_the_unit_of_a_name(script, said, has):
+    assert [found[2:] for found in text_of(script).units] == ([(said, has)] if said else [])
 
 
 @pytest.mark.parametrize(

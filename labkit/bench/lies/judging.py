@@ -149,6 +149,8 @@ def _waits(c: Case) -> Iterator[Finding]:
         losses = [loss for loss in losses if not _answers(c, loss[0]) and not _beside(c, loss[0])]
         if says(words.WAITED, c.seen.output):  # a call and its wait, and the report says so
             losses = [loss for loss in losses if loss[0]["waits_before_last"]]
+        if says(words.GAPS, c.claims):  # the time between two events holds them, and the report says so
+            losses = [loss for loss in losses if loss[0]["kind"] != "event" or loss[0]["waits"]]
         several = len(losses) >= 3 or any(r["waits"] >= 3 for r, *_ in losses)
         if losses and several:
             r, lost, least, lines = sorted(losses, key=lambda x: x[1] / x[0]["value_us"])[len(losses) // 2]
@@ -267,6 +269,8 @@ def about_memory(text: Text, output: str) -> bool:
 
 
 def _coarse(c: Case) -> Iterator[Finding]:
+    for line, name, said, unit in c.text.units[:1]:
+        yield c.find("timer", (c.script, line), "unit", name=name, said=said, unit=unit)
     for r in c.regions:
         if all(r["clock"].startswith(("process_time", "thread_time")) for r in c.regions):
             name, line = c.text.cpu_clock or ("CPUTIME", r["line"][1])

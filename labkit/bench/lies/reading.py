@@ -6,6 +6,8 @@ import ast
 import re
 from dataclasses import dataclass, field
 
+from labkit.bench.lies.units import wrong_units
+
 CLOCKS = {
     "time", "time_ns", "perf_counter", "perf_counter_ns", "monotonic", "monotonic_ns", "process_time", "thread_time",
     "process_time_ns", "thread_time_ns", "default_timer", "now", "utcnow", "elapsed_time", "timeit", "repeat",
@@ -54,6 +56,7 @@ class Text:
     drops: list[Drop] = field(default_factory=list)
     quantum: tuple[float, int, bool] | None = None
     cpu_clock: tuple[str, int] | None = None
+    units: list[tuple[int, str, str, str]] = field(default_factory=list)  # units.wrong_units
 
     @property
     def spread(self) -> bool:
@@ -64,7 +67,9 @@ def read(sources: dict[str, str]) -> Text:
     """sources: path -> text of each of the script's own files, the script first. Raises SyntaxError."""
     found = Text()
     for file, text in sources.items():
-        _Reader(ast.parse(text), found, file).run()
+        tree = ast.parse(text)
+        _Reader(tree, found, file).run()
+        found.units += wrong_units(tree)
     return found
 
 
@@ -147,7 +152,7 @@ class _Reader:
                 elif isinstance(n, ast.Call) and _name(n) in ("append", "extend", "insert", "add", "update"):
                     if isinstance(n.func, ast.Attribute) and any(self._timed(a) for a in n.args):
                         self._hold(n.func.value)
-                elif isinstance(n, ast.Call) and _name(n) in makers:
+                if isinstance(n, ast.Call) and _name(n) in makers:  # one's own add() too
                     for parameter, given in _bound(makers[_name(n)].args.args, n):
                         if self._timed(given) and not isinstance(given, ast.Lambda):
                             self.times.add(parameter)

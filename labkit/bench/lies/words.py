@@ -42,6 +42,7 @@ WAITED = (
     r"|not (the )?(time of the )?(kernel|device)|wait(s|ed|ing)? for (the|its|each) (result|answer)|to completion"
     r"|含同步"
 )
+GAPS = r"\bgaps?\b|launch(es)? (is |are )?(included|counted)|includ\w* (the )?(host.s )?(launch|issu)|空隙|间隙"
 PACED = r"open.loop|arriv|poisson|\bpace|\brest(s|ing)?\b|cool"
 TRAINING = r"backward|training step|train step|fwd ?\+ ?bwd|反向|训练步"
 ONLY = r"(no|not|without|only|w/o|except).{0,20}(backward|forward)|forward only"

@@ -1,0 +1,133 @@
+"""Times whose name says another unit than they have: us.append((t1 - t0) * 1e3).
+
+Read from the text: a clock gives seconds, nanoseconds or, as events do, milliseconds; a power of ten makes another unit
+of them; the name that takes the result says one. What is not understood has no unit, and is no finding.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from math import log10
+
+SECONDS = {"perf_counter", "monotonic", "time", "default_timer", "process_time", "thread_time", "total_seconds"}
+SAID = {
+    "s": 0, "sec": 0, "secs": 0, "seconds": 0, "ms": -3, "msec": -3, "millis": -3, "milliseconds": -3, "us": -6,
+    "usec": -6, "micros": -6, "microseconds": -6, "ns": -9, "nanos": -9, "nanoseconds": -9,
+}  # fmt: skip
+NAMES = {0: "s", -3: "ms", -6: "us", -9: "ns"}
+KEEPING = set("float int abs round sum min max sorted list array asarray median mean fmean percentile quantile".split())
+
+
+def wrong_units(tree: ast.AST) -> list[tuple[int, str, str, str]]:
+    """(line, name, the unit that it says, the unit that it has)"""
+    nodes = list(ast.walk(tree))
+    read = _Reader(nodes)
+    scaled = {
+        _name(side)
+        for n in nodes
+        if isinstance(n, ast.BinOp) and isinstance(n.op, (ast.Mult, ast.Div))
+        for side in (n.left, n.right)
+        if _power(n.right) or _power(n.left)
+    }  # where it is used, a power of ten may set it right
+    conversions = {id(x) for n in nodes if isinstance(n, ast.BinOp) for x in (n.left, n.right)}
+    counts = {
+        n.value for n in nodes if isinstance(n, ast.Constant) and type(n.value) is int and id(n) not in conversions
+    }
+    found = []
+    for line, name, value in read.given:
+        unit, said = read.unit(value), _said(name)
+        if unit in NAMES and said is not None and said != unit and name not in scaled:
+            if 10 ** abs(said - unit) in counts:
+                continue  # so many calls, perhaps: (t1 - t0) * 1e3 of a thousand are microseconds for each
+            found.append((line, name, NAMES[said], NAMES[unit]))
+    return found
+
+
+class _Reader:
+    def __init__(self, nodes: list[ast.AST]):
+        self.given = list(_given(nodes))
+        self.known: dict[str, int | None] = {}
+        for _ in range(4):
+            seen: dict[str, set] = {}
+            for _, name, value in self.given:
+                seen.setdefault(name, set()).add(self.unit(value))
+            self.known = {name: units.pop() if len(units) == 1 else None for name, units in seen.items()}
+
+    def unit(self, e: ast.AST) -> int | None:
+        """The power of ten of seconds that an expression counts; None for others."""
+        if isinstance(e, ast.Call):
+            name = _name(e.func)
+            if name == "elapsed_time":
+                return -3
+            if name in SECONDS:
+                return 0
+            if name.removesuffix("_ns") in SECONDS:
+                return -9
+            return self.unit(e.args[0]) if name in KEEPING and e.args else None
+        if isinstance(e, (ast.Name, ast.Attribute)):
+            return self.known.get(_name(e))
+        if not isinstance(e, ast.BinOp):
+            return None
+        left, right = self.unit(e.left), self.unit(e.right)
+        if isinstance(e.op, ast.Sub) and (left is None) != (right is None):  # against a start that came from elsewhere
+            other = e.right if right is None else e.left
+            return (right if left is None else left) if isinstance(other, (ast.Name, ast.Attribute)) else None
+        if isinstance(e.op, (ast.Sub, ast.Add)):
+            return left if left == right else None
+        if isinstance(e.op, ast.Mult):
+            unit, other = (left, e.right) if left is not None else (right, e.left)
+            power = _power(other)
+            return None if unit is None or power is None else unit - power
+        if isinstance(e.op, ast.Div) and left is not None and right is None:
+            power = _power(e.right)
+            if power is not None:
+                return left + power if left + power <= 0 else left  # nobody counts thousands of seconds: by how many
+            return left if not _value(e.right) else None  # by how many
+        return None
+
+
+def _given(nodes: list[ast.AST]) -> Iterator[tuple[int, str, ast.expr]]:
+    """(line, name, value) of what is assigned to a name, or appended to it."""
+    for n in nodes:
+        if isinstance(n, ast.Assign) and len(n.targets) == 1 and isinstance(n.targets[0], (ast.Name, ast.Attribute)):
+            yield n.lineno, _name(n.targets[0]), n.value
+        elif isinstance(n, ast.Call) and _name(n.func) == "append" and len(n.args) == 1:
+            if isinstance(n.func, ast.Attribute) and _name(n.func.value):
+                yield n.lineno, _name(n.func.value), n.args[0]
+        elif isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            for r in ast.walk(n):
+                if isinstance(r, ast.Return) and r.value is not None:
+                    yield r.lineno, n.name, r.value
+
+
+def _name(node: ast.AST) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+def _said(name: str) -> int | None:
+    """Of t_us, us and elapsedMs; not of a rate, as calls_per_s is."""
+    parts = [p.lower() for p in re.findall(r"[A-Z]?[a-z]+|[A-Z]+|\d+", name)]
+    return SAID.get(parts[-1]) if parts and "per" not in parts and parts != ["s"] else None
+
+
+def _value(e: ast.AST) -> float | None:
+    if isinstance(e, ast.Constant) and isinstance(e.value, (int, float)) and not isinstance(e.value, bool):
+        return float(e.value)
+    if isinstance(e, ast.BinOp) and isinstance(e.op, (ast.Pow, ast.Mult)):
+        left, right = _value(e.left), _value(e.right)
+        if left is not None and right is not None and abs(right) < 1e9:
+            return left**right if isinstance(e.op, ast.Pow) and abs(right) < 20 else left * right
+    return None
+
+
+def _power(e: ast.AST) -> int | None:
+    """Of 1e3, 10**6, 1e-6, or 1e6 / calls; 1 is none."""
+    if isinstance(e, ast.BinOp) and isinstance(e.op, ast.Div) and _value(e.right) is None:
+        return _power(e.left)
+    value = _value(e)
+    if not value or value <= 0 or value == 1:
+        return None
+    power = log10(value)
+    return round(power) if abs(power - round(power)) < 1e-9 and round(power) % 3 == 0 else None
