@@ -73,6 +73,7 @@ def take_cases(seed, quick):
         ("up alone on npu", "cpu", "npu", half, half, (4, 8), (4, 8), False),
         ("two types", "npu", "npu", half, single, (4, 8), (4, 8), False),
         ("a row against many", "npu", "npu", half, half, (4, 8), (8,), False),
+        ("as many in another shape", "npu", "npu", half, half, (4, 8), (8, 4), False),
         ("double", "npu", "npu", torch.float64, torch.float64, (4, 8), (4, 8), False),
         *drawn_pairs(seed),
     )

@@ -63,7 +63,7 @@ def bears(ours: Template, source: str, wrong: str, lenient: bool = False) -> boo
 def has_what_it_lacks(ours: Template, source: str, wrong: str) -> bool:
     """Has `source` all that the known-wrong cell `wrong` leaves out of ours, where it does nothing but leave out?"""
     mine, theirs, right = (_plain(words(ours, text)) for text in (source, wrong, ours.solution()))
-    gone = {w for w in set(right) - set(theirs) if re.match(_WORD, w) and w != "#"}
+    gone = {w for w in set(right) - set(theirs) if re.match(r"[A-Za-z_\"']", w)}
     put = [w for w in set(theirs) if re.match(_WORD, w) and w != "#" and theirs.count(w) > right.count(w)]
     return bool(gone) and not put and all(mine.count(w) >= right.count(w) for w in gone)
 

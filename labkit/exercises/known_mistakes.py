@@ -256,8 +256,8 @@ def slow_sentence(spec: Spec, ours: Template, source: str, case: Case, time_us: 
 
 
 def _speaks_of_another(say: str, wrong: str, ours: Template, source: str) -> bool:
-    """Does the sentence name what only the known-wrong text has, and neither the answer nor ours: CAST_FLOOR?"""
-    named = set(re.findall(r"\b[A-Za-z]+_\w+", say))
+    """Does the sentence name what only the known-wrong text has, and neither the answer nor ours: CAST_FLOOR, f(x)?"""
+    named = set(re.findall(r"\b[A-Za-z]+_\w+|\b\w+\(\w+\)", say))
     return any(w in wrong and w not in source and w not in ours.solution() for w in named)
 
 
