@@ -193,9 +193,9 @@ class Kernel:
         )
         words += compiler.later_standard(self.text + around)
         text = self.text
-        if lowering.has_attributes(around):  # in a header, where the compiler would meet them
+        if lowering.for_device_alone(around):  # in a header, where the compiler would meet it
             dirs = [*self.include_dirs, *map(str, headers.include_dirs())]
-            text = includes.in_place(Path(self.filename), text, dirs, lowering.has_attributes)
+            text = includes.in_place(Path(self.filename), text, dirs, lowering.for_device_alone)
         lowered = lowering.lower(text, self.filename, entries, around, self.defines)
 
         words += _pointer_checks(compiler.find_cxx()) + _watched(self.text + around)

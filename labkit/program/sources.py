@@ -63,7 +63,7 @@ def lower(t: Text, mixes: dict[str, tuple[int, int]], by_name: list[str]) -> str
     """C++ of one source file; by_name: see launched_by_name.
     Raises SourceError for a launch that is not written right.
     """
-    text = lowering.without_attributes(t.text)
+    text = lowering.for_host_too(t.text)
     lowered = lowering.lower_launches(text, str(t.path), mixes) if "<<<" in text else text
     quoted = str(t.path).replace("\\", "\\\\").replace('"', '\\"')
     end = "" if lowered.endswith("\n") else "\n"
@@ -71,7 +71,7 @@ def lower(t: Text, mixes: dict[str, tuple[int, int]], by_name: list[str]) -> str
 
 
 def _has_launch(text: str) -> bool:
-    return "<<<" in mask(text, directives=False) or lowering.has_attributes(text)
+    return "<<<" in mask(text, directives=False) or lowering.for_device_alone(text)
 
 
 # ---- ACLRT_LAUNCH_KERNEL(name)(blocks, stream, arguments...)

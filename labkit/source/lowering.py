@@ -45,6 +45,12 @@ __all__ = [
 
 # ---- lowering
 
+# `__ubuf__ float x[256], y[2][64];`, in groups: the type and its declarators
+_LOCAL_ARRAY = re.compile(
+    r"\b(?:static[ \t]+)?__ubuf__[ \t]+(?:static[ \t]+)?([A-Za-z_][\w:]*(?:[ \t]*<[^;{}()<>]*>)?)[ \t]+"
+    r"(\w+[ \t]*(?:\[[^\[\];{}]*\][ \t]*)+(?:,[ \t]*\w+[ \t]*(?:\[[^\[\];{}]*\][ \t]*)+)*);"
+)
+_DECLARATOR = re.compile(r"(\w+)[ \t]*((?:\[[^\[\]]*\][ \t]*)+)")
 _ATTRIBUTE = re.compile(r"\[[ \t]*(?:host[ \t]*,[ \t]*)?aicore[ \t]*\]")
 _BIND_HEAD, _BIND_TAIL = "[&](auto... twin_a) {{ {call}(twin_a...); }}, ", ")/*>>>*/"
 
@@ -59,7 +65,7 @@ def lower(
     stand and what decides on which cores they run; defines: see core_mixes. Raises SourceError as `parse` does, and
     for a launch that is not written right.
     """
-    text = without_attributes(clean(text))
+    text = for_host_too(clean(text))
     parse(text, filename)
     kernels = [k for k in all_kernels(text, filename) if "0" not in k.guard]
     quoted = filename.replace("\\", "\\\\").replace('"', '\\"')
@@ -97,18 +103,29 @@ def _reserved(text: str, filename: str, around: str) -> str:
     return f"namespace AscendC {{ {' '.join(names)} }}\n" if names else ""
 
 
-def has_attributes(text: str) -> bool:
-    """Whether the device compiler's own attributes stand in a text."""
-    return bool(_ATTRIBUTE.search(text) and _ATTRIBUTE.search(mask(text, directives=False)))
+def for_device_alone(text: str) -> bool:
+    """Whether a text holds what only the device compiler reads: its attributes, or arrays in UB."""
+    return any(p.search(text) and p.search(mask(text, directives=False)) for p in (_ATTRIBUTE, _LOCAL_ARRAY))
 
 
-def without_attributes(text: str) -> str:
-    """`text` with the device compiler's own attributes, [aicore] and [host, aicore], blanked:
-    sources write `#define __aicore__ [aicore]`.
+def for_host_too(text: str) -> str:
+    """`text` as a host compiler reads it, each line on its line.
+
+    The attributes [aicore] and [host, aicore] are blanked: sources write `#define __aicore__ [aicore]`. An array
+    `__ubuf__ T x[n];`, which a host compiler would put on its stack, becomes a reference to one in the twin's UB.
     """
     found = list(_ATTRIBUTE.finditer(mask(text, directives=False))) if _ATTRIBUTE.search(text) else []
     for m in found:
         text = text[: m.start()] + " " * len(m[0]) + text[m.end() :]
+    arrays = list(_LOCAL_ARRAY.finditer(mask(text))) if "__ubuf__" in text else []
+    for m in reversed(arrays):
+        made = [
+            f"using {d[1]}_twin_array = {m[1]} {text[m.start(2) :][slice(*d.span(2))]}; "
+            f"static const char {d[1]}_twin_place = 0; "
+            f"{d[1]}_twin_array& {d[1]} = ::twin::local_array<{d[1]}_twin_array>(&{d[1]}_twin_place);"
+            for d in _DECLARATOR.finditer(m[2])
+        ]
+        text = text[: m.start()] + " ".join(made) + "\n" * m[0].count("\n") + text[m.end() :]
     return text
 
 
@@ -124,7 +141,7 @@ def lower_adapter(text: str, filename: str) -> str:
 
     What is launched stands in the result as `::labkit::bind("name", ...`. Raises SourceError.
     """
-    text = without_attributes(clean(text))
+    text = for_host_too(clean(text))
     return _lower_launches(text, filename, {}, form='::labkit::bind("{words}", {call}/*<<<*/, ')
 
 

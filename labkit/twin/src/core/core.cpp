@@ -27,6 +27,7 @@ void Core::start(const CoreId& which, Schedule schedule, uint32_t seed) {
     gm_left.clear();
     instruction.begin();
     buffers.assign(1, Buffer{});
+    local_arrays.clear();
     cube_state = CubeState{};
     queues.clear();
     views.clear();

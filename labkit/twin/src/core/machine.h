@@ -295,6 +295,11 @@ public:
         Here here{nullptr, 0};
     };
     std::vector<Buffer> buffers;  // index 0 stands for "unmanaged"
+    struct LocalArray {  // an array in UB that the kernel declares, and its entry in `buffers`
+        const void* declaration;
+        uint16_t buffer;
+    };
+    std::vector<LocalArray> local_arrays;
     std::vector<Queue> queues;
     std::deque<PipeLife> pipes;
     std::vector<BufferView> views;

@@ -294,6 +294,20 @@ Loc local_alloc(Mem m, uint8_t pos, uint32_t at, uint64_t bytes, Here here) {
     return {at, uint32_t(bytes), 0, 0, m, pos};
 }
 
+uint8_t* local_array(const void* declaration, uint64_t bytes, Here here) {
+    core->last = here;
+    constexpr auto kPosition = AscendC::TPosition::VECCALC;
+    if (!has(core->id.kind, Mem::UB)) return nullptr;
+    for (const auto& a : core->local_arrays)
+        if (a.declaration == declaration) return core->at(loc_of(a.buffer, uint8_t(kPosition)));
+    uint32_t addr = core->top[int(Mem::UB)];
+    fits(Mem::UB, addr, 1, round32(bytes), "an array in UB", here);
+    core->top[int(Mem::UB)] = uint32_t(addr + round32(bytes));
+    Loc loc = buf_place(-1, -1, uint8_t(kPosition), uint32_t(bytes), addr, here);
+    core->local_arrays.push_back({declaration, loc.buf});
+    return address(loc);
+}
+
 Loc rest_of(uint8_t pos, Here here) {
     core->last = here;
     constexpr uint32_t kMessages = 64;  // end of UB, reserved in mixed kernels for messages to the cube core

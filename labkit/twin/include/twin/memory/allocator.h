@@ -4,7 +4,14 @@
 
 namespace twin {
 Loc local_alloc(Mem, uint8_t pos, uint32_t at, uint64_t bytes, Here);
+uint8_t* local_array(const void* declaration, uint64_t bytes, Here);
+// What labkit makes of `__ubuf__ T name[n];` in a function: a reference to an array in UB. As with a static variable,
+// each declaration has one place for the whole kernel. declaration: an address of its own. On a core without UB there
+// is nothing behind the reference.
+template <typename Array> Array& local_array(const void* declaration, TWIN_HERE) {
+    return *(Array*)local_array(declaration, sizeof(Array), here);
 }
+}  // namespace twin
 
 namespace AscendC {
 
