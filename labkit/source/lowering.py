@@ -117,7 +117,7 @@ def for_host_too(text: str) -> str:
     found = list(_ATTRIBUTE.finditer(mask(text, directives=False))) if _ATTRIBUTE.search(text) else []
     for m in found:
         text = text[: m.start()] + " " * len(m[0]) + text[m.end() :]
-    arrays = list(_LOCAL_ARRAY.finditer(mask(text))) if "__ubuf__" in text else []
+    arrays = list(_LOCAL_ARRAY.finditer(mask(text, directives=False))) if "__ubuf__" in text else []
     for m in reversed(arrays):
         made = [
             f"using {d[1]}_twin_array = {m[1]} {text[m.start(2) :][slice(*d.span(2))]}; "

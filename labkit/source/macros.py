@@ -27,6 +27,9 @@ def expanded(text: str) -> str:
             continue
         params, body = macros[m[1]]
         given = [text[a:b].strip() for a, b in split(masked, m.end(), end)]
+        if params[-1].endswith("..."):  # `args...` has a name of its own
+            params = [*params[:-1], params[-1].removesuffix("...").strip() or "__VA_ARGS__"]
+            given[len(params) - 1 :] = [", ".join(given[len(params) - 1 :])]
         if len(given) == len(params):
             edits.append(
                 (

@@ -1,11 +1,9 @@
 """Kernels that a macro declares, and calls that find AscendC by their arguments."""
 
-from labkit.source import lowering
+from labkit.source import lowering, macros
 
 
 def test_a_macro_that_declares_kernels():
-    from labkit.source import macros
-
     text = (
         '#define DECLARE(TYPE, name) \\\n    extern "C" __global__ __aicore__ void scale_##TYPE(GM_ADDR x, '
         "uint32_t n) \\\n    { run<TYPE>(#name, x); }\n"
@@ -31,3 +29,17 @@ def test_a_function_of_the_namespace_found_by_its_arguments():
         "template <class T> void Mine(T a, int); Mine<float>(a, 1);",
     ):
         assert compiler.later_standard(text) == []
+
+
+def test_a_macro_of_any_number_of_arguments():
+    text = """#define KERNEL(name, T, ...) \\
+    __global__ __aicore__ void name(__gm__ T* x) { call(__VA_ARGS__); }
+#define OTHER(name, rest...) __global__ __aicore__ void name(__gm__ float* x) { call(rest); }
+KERNEL(a, half, 1, f(2, 3))
+OTHER(b, 4)
+KERNEL(c, float)
+"""
+    lines = macros.expanded(text).splitlines()
+    assert lines[3].strip() == "__global__ __aicore__ void a(__gm__ half* x) { call(1, f(2, 3)); }"
+    assert lines[4].strip() == "__global__ __aicore__ void b(__gm__ float* x) { call(4); }"
+    assert lines[5].strip() == "__global__ __aicore__ void c(__gm__ float* x) { call(); }"

@@ -3,22 +3,26 @@
 #include "twin/c_api/forms.h"
 #include "twin/memory/atomic.h"
 
-// ---- in units of 32 bytes; a size in bytes is rounded down to them
-#define TWIN_C_COPY(name, to, from, raw)                                                                            \
-    inline void name(to* dst, from* src, ::twin::Arg16 n_burst, ::twin::Arg16 len_burst, ::twin::Arg16 src_gap,     \
-                     ::twin::Arg16 dst_gap, TWIN_HERE) {                                                            \
-        TWIN_C_VECTOR(raw(dst, src, 0, n_burst, len_burst, src_gap, dst_gap, here))                                 \
-    }                                                                                                               \
-    inline void name(to* dst, from* src, uint32_t size, TWIN_HERE) {                                                \
-        name(dst, src, 1, size / 32, 0, 0, here);                                                                   \
-    }                                                                                                               \
-    inline void name##_sync(to* dst, from* src, uint32_t size, TWIN_HERE) {                                         \
-        name(dst, src, size, here);                                                                                 \
-        pipe_barrier(PIPE_ALL, here);                                                                               \
+// ---- in units of 32 bytes; a size in bytes is one of whole blocks: of another the device drops the rest, and
+// DataCopy's finding says so
+#define TWIN_C_COPY(name, to, from, raw, whole)                                                                 \
+    inline void name(to* dst, from* src, ::twin::Arg16 n_burst, ::twin::Arg16 len_burst, ::twin::Arg16 src_gap, \
+                     ::twin::Arg16 dst_gap, TWIN_HERE) {                                                        \
+        TWIN_C_VECTOR(raw(dst, src, 0, n_burst, len_burst, src_gap, dst_gap, here))                             \
+    }                                                                                                           \
+    inline void name(to* dst, from* src, uint32_t size, TWIN_HERE) { TWIN_C_VECTOR(whole) }                     \
+    inline void name##_sync(to* dst, from* src, uint32_t size, TWIN_HERE) {                                     \
+        name(dst, src, size, here);                                                                             \
+        pipe_barrier(PIPE_ALL, here);                                                                           \
     }
-TWIN_C_COPY(asc_copy_gm2ub, void, const void, copy_gm_to_ubuf)
-TWIN_C_COPY(asc_copy_ub2gm, void, void, copy_ubuf_to_gm)
-TWIN_C_COPY(asc_copy_ub2ub, void, void, copy_ubuf_to_ubuf)
+TWIN_C_COPY(asc_copy_gm2ub, void, const void, copy_gm_to_ubuf,
+            ::twin::copy_in(::twin::ub_at(dst, here), ::twin::gm_at(src), AscendC::detail::contiguous<uint8_t>(size),
+                            here))
+TWIN_C_COPY(asc_copy_ub2gm, void, void, copy_ubuf_to_gm,
+            ::twin::copy_out(::twin::gm_at(dst), ::twin::ub_at(src, here), AscendC::detail::contiguous<uint8_t>(size),
+                             here))
+TWIN_C_COPY(asc_copy_ub2ub, void, void, copy_ubuf_to_ubuf,
+            ::twin::copy_count(::twin::ub_at(dst, here), ::twin::ub_at(src, here), size, here))
 #undef TWIN_C_COPY
 
 // ---- lengths and sizes in bytes
@@ -54,7 +58,7 @@ template <typename T> void asc_set_copy_pad_val(T pad_value) {
 }
 
 // ---- atomic stores
-#define TWIN_C_ATOMIC(type_name, T)                                                             \
+#define TWIN_C_ATOMIC(type_name, T)                                                           \
     inline void asc_set_atomic_add_##type_name(TWIN_HERE) { AscendC::SetAtomicAdd<T>(here); } \
     inline void asc_set_atomic_max_##type_name(TWIN_HERE) { AscendC::SetAtomicMax<T>(here); } \
     inline void asc_set_atomic_min_##type_name(TWIN_HERE) { AscendC::SetAtomicMin<T>(here); }

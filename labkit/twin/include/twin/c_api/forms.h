@@ -32,33 +32,33 @@ template <typename T, typename... Wide> constexpr uint8_t dense() {
 }  // namespace twin
 
 // What follows the operands: strides between blocks and from repeat to repeat, in blocks of 32 bytes.
-#define TWIN_C_BINARY_STRIDES                                                                                  \
-    ::twin::Arg8 repeat, ::twin::Arg8 dst_block_stride, ::twin::Arg8 src0_block_stride,                        \
-        ::twin::Arg8 src1_block_stride, ::twin::Arg8 dst_repeat_stride, ::twin::Arg8 src0_repeat_stride,       \
+#define TWIN_C_BINARY_STRIDES                                                                            \
+    ::twin::Arg8 repeat, ::twin::Arg8 dst_block_stride, ::twin::Arg8 src0_block_stride,                  \
+        ::twin::Arg8 src1_block_stride, ::twin::Arg8 dst_repeat_stride, ::twin::Arg8 src0_repeat_stride, \
         ::twin::Arg8 src1_repeat_stride, TWIN_HERE
-#define TWIN_C_BINARY_PARAMS                                                                                   \
-    AscendC::BinaryRepeatParams(dst_block_stride, src0_block_stride, src1_block_stride, dst_repeat_stride,     \
+#define TWIN_C_BINARY_PARAMS                                                                               \
+    AscendC::BinaryRepeatParams(dst_block_stride, src0_block_stride, src1_block_stride, dst_repeat_stride, \
                                 src0_repeat_stride, src1_repeat_stride)
-#define TWIN_C_UNARY_STRIDES                                                                                   \
-    ::twin::Arg8 repeat, ::twin::Arg16 dst_block_stride, ::twin::Arg16 src_block_stride,                       \
+#define TWIN_C_UNARY_STRIDES                                                             \
+    ::twin::Arg8 repeat, ::twin::Arg16 dst_block_stride, ::twin::Arg16 src_block_stride, \
         ::twin::Arg16 dst_repeat_stride, ::twin::Arg16 src_repeat_stride, TWIN_HERE
-#define TWIN_C_UNARY_PARAMS                                                                                    \
+#define TWIN_C_UNARY_PARAMS \
     AscendC::UnaryRepeatParams(dst_block_stride, src_block_stride, dst_repeat_stride, src_repeat_stride)
 #define TWIN_C_TENSOR(p) ::twin::tensor_at(p, here)
 // Vector instructions are left out where the source is compiled for a cube core.
-#define TWIN_C_VECTOR(...)               \
+#define TWIN_C_VECTOR(...)                      \
     if constexpr (g_coreType == AscendC::AIV) { \
-        __VA_ARGS__;                     \
+        __VA_ARGS__;                            \
     }
 
 // The forms for a count. template and params: those of the form with repeats, without its strides; call: that form.
-#define TWIN_C_COUNTED(template_, name, params, args, call)                 \
-    template_ inline void name(TWIN_C_UNPACK params, uint32_t count, TWIN_HERE) { \
-        ::twin::CountMask mask(count);                                      \
-        call;                                                               \
-    }                                                                       \
+#define TWIN_C_COUNTED(template_, name, params, args, call)                              \
+    template_ inline void name(TWIN_C_UNPACK params, uint32_t count, TWIN_HERE) {        \
+        ::twin::CountMask mask(count);                                                   \
+        call;                                                                            \
+    }                                                                                    \
     template_ inline void name##_sync(TWIN_C_UNPACK params, uint32_t count, TWIN_HERE) { \
-        name(TWIN_C_UNPACK args, count, here);                              \
-        pipe_barrier(PIPE_ALL, here);                                       \
+        name(TWIN_C_UNPACK args, count, here);                                           \
+        pipe_barrier(PIPE_ALL, here);                                                    \
     }
 #define TWIN_C_UNPACK(...) __VA_ARGS__

@@ -33,9 +33,12 @@ inline uint64_t asc_clear_nthbit(uint64_t bits, int64_t idx) { return bits & ~(1
 inline int32_t asc_float2int32_rd(float value) { return AscendC::detail::whole<AscendC::RoundMode::CAST_FLOOR>(value); }
 inline int32_t asc_float2int32_ru(float value) { return AscendC::detail::whole<AscendC::RoundMode::CAST_CEIL>(value); }
 inline int32_t asc_float2int32_rn(float value) { return AscendC::detail::whole<AscendC::RoundMode::CAST_RINT>(value); }
-inline int32_t asc_float2int32_rna(float value) { return AscendC::detail::whole<AscendC::RoundMode::CAST_ROUND>(value); }
+inline int32_t asc_float2int32_rna(float value) {
+    return AscendC::detail::whole<AscendC::RoundMode::CAST_ROUND>(value);
+}
 
-// ---- GM and the data cache (lines of 64 bytes). UB needs no cleaning: the other units see what the scalar unit writes.
+// ---- GM and the data cache (lines of 64 bytes). UB needs no cleaning: the other units see what the scalar unit
+// writes.
 template <typename T, typename V> void asc_store_dev(T* addr, V value, TWIN_HERE) {
     AscendC::WriteGmByPassDCache<T>(addr, T(value), here);
 }
