@@ -1,4 +1,4 @@
-"""The C++ examples of asc-devkit: found by their READMEs, run as those say."""
+"""The examples of asc-devkit in C++ and with the C interfaces: found by their READMEs, run as those say."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from . import Case, Outcome, programs
 
 REPOSITORY = "mirror-cann/asc-devkit"
-_ROOT = "examples/01_simd_cpp_api"
+_ROOTS = ("examples/01_simd_cpp_api", "examples/02_simd_c_api")
 # What the bar leaves out: each needs something that is no kernel.
 _OTHER_NEEDS = {
     "torch": r"#include\s*[<\"]torch|find_package\(Torch|import torch_npu",
@@ -27,7 +27,7 @@ _MEANT_TO_FAIL = {"01_utilities/09_log": "[assert]"}
 def cases(sources: Path) -> list[Case]:
     home = sources / REPOSITORY.replace("/", "+")
     found = []
-    for readme in sorted((home / _ROOT).rglob("README.md")):
+    for readme in [readme for root in _ROOTS for readme in sorted((home / root).rglob("README.md"))]:
         folder = readme.parent
         if (folder / "CMakeLists.txt").exists():
             text = readme.read_text(encoding="utf-8", errors="replace")
@@ -37,9 +37,9 @@ def cases(sources: Path) -> list[Case]:
 
 
 def _supports_a2(readme: str) -> bool:
-    """Whether the table of products has a line for Atlas A2."""
+    """Whether the table or list of products has a line for Atlas A2."""
     head = re.split(r"^#+\s*(?:目录结构|算子描述|样例描述)", readme, maxsplit=1, flags=re.M)[0]
-    return any("Atlas A2" in line for line in head.split("\n") if line.lstrip().startswith("|") or "支持" in line)
+    return any("Atlas A2" in line for line in head.split("\n") if line.lstrip().startswith(("|", "- Atlas")) or "支持" in line)
 
 
 def _case(home: Path, folder: Path) -> Case:

@@ -331,7 +331,7 @@ program("hicann/cann-samples", "Samples/1_Features/hardware_features/vector_func
 program(
     "hicann/cann-samples",
     "Samples/0_Introduction/vector_add_c_api/main.asc",
-    note="the C interfaces (asc_...) are not in the twin",
+    note="a core's part of 8,534 floats is no whole number of 32 bytes, and its copies are of whole blocks",
 )
 
 

@@ -235,6 +235,20 @@ def test_scalar_unit_and_atomic_stores():
     assert total.tolist() == [4, 4, 4, 0, 0, 0, 0, 0]
 
 
+@pytest.mark.parametrize("dtype, name", [(torch.float32, "float"), (torch.float16, "half"), (torch.int8, "byte")])
+def test_copies_with_gaps_and_padding(dtype, name):
+    block = 32 // dtype.itemsize
+    x = torch.arange(20).to(dtype)
+    rows, firsts = torch.zeros(4 * block, dtype=dtype), torch.zeros(20, dtype=dtype)
+    assert not run(labkit.kernel(SOURCE, entry=f"padded_{name}"), x, rows, firsts).findings
+    want = torch.full((4, block), 7, dtype=dtype)
+    want[:, 2:5] = x.view(4, 5)[:, :3]
+    assert torch.equal(rows.view(4, block), want)
+    spread = torch.zeros(4, 5, dtype=dtype)
+    spread[:, :3] = want[:, :3]
+    assert torch.equal(firsts.view(4, 5), spread)
+
+
 HEAD = '#include "c_api/asc_simd.h"\n'
 ADD = (
     HEAD
@@ -314,3 +328,13 @@ __global__ __vector__ void k(__gm__ float* x, __gm__ float* z) {
     )
     record, z = launch(text)
     assert not record.findings and z[:9].tolist() == [5.0] * 8 + [0]
+
+
+def test_the_mask_after_a_form_with_a_count_is_that_count():
+    text = ADD.replace("    asc_add(b, a, a, 256);", "    asc_add(b, a, a, 256);\n    asc_sync();\n    SECOND")
+    again = "asc_add(b, b, a, 4, 1, 1, 1, 8, 8, 8);"
+    x = torch.arange(256.0)
+    record, z = launch(text.replace("SECOND", "asc_set_vector_mask(-1, -1); " + again))
+    assert not record.findings and torch.equal(z, 3 * x)
+    record, z = launch(text.replace("SECOND", again))  # in normal mode the number 256 is one lane, the ninth
+    assert not record.findings and torch.equal(z, x * torch.where(torch.arange(256) % 64 == 8, 3, 2))
