@@ -278,6 +278,12 @@ def combed_copies(k, rows):
     return [x.ravel(), y.ravel(), None, rows], [np.hstack([y[:, 16:], y[:, :16], x])]
 
 
+@case(1, 7)
+def copies_unread(k, rows):
+    x = values(rows * 64, F32)
+    return [x, None, rows], [x[:64]]
+
+
 @case(1, 5)
 def overlap_in_turn(k, tiles):
     x, y = values(64, F32), values(8, F32)

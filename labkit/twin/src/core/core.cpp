@@ -28,6 +28,7 @@ void Core::start(const CoreId& which, Schedule schedule, uint32_t seed) {
     instruction.begin();
     buffers.assign(1, Buffer{});
     local_arrays.clear();
+    disputed_.clear();
     cube_state = CubeState{};
     queues.clear();
     views.clear();
@@ -183,18 +184,6 @@ Core::SharedBytes Core::before_overlap() {
     shared_.clear();
     return all;
 }
-void Core::after_overlap(const SharedBytes& all, const Ticket& t) {
-    for (const auto& [s, old] : all) {
-        if (delayed.swapped || std::memcmp(old.data(), s.at, s.bytes) == 0) continue;
-        return report("copy-order", true, t.access.here,
-                      Numbers()
-                          .add("op", name_of(t.op))
-                          .add("pipe", name_of(t.access.pipe))
-                          .add("memory", s.memory)
-                          .add("bytes", s.bytes)
-                          .add("other_line", s.other.here.line));
-    }
-}
 
 void Core::book(const Ticket& t, Loc l, uint32_t bytes, bool write) {
     if (!bytes) return;
@@ -224,6 +213,7 @@ void Core::book_piece(const Ticket& t, Loc l, uint32_t bytes, bool write) {
     const VectorClock& now = known[int(t.access.pipe)];
     Hazards& h = memory[int(l.mem)];
     Conflict c = write ? h.write(lo, hi, t.access, now) : h.read(lo, hi, t.access, now);
+    if (!disputed_.empty()) settle_disputed(at(l), bytes, write);
     Holes& open = holes[int(l.mem)];
     if (write) {
         if (!open.empty()) open.fill(lo, hi);
@@ -447,6 +437,11 @@ void Core::refuse(Loc dst, uint64_t bytes) {
 
 // The compiler orders scalar accesses against the other pipes itself, so they are never a race: the scalar unit waits.
 void Core::touch_scalar(Loc l, uint32_t bytes, bool write, Here here) {
+    if (!disputed_.empty() && !write) {  // of a buffer only the first element that is read comes here
+        const Buffer& b = buffers[l.buf];
+        if (l.buf) settle_disputed(bytes_[int(l.mem)] + b.addr, b.len, false);
+        else settle_disputed(at(l), bytes, false);
+    }
     VectorClock& s = known[int(Pipe::S)];
     auto open = [&](const Access& a) { return a.number && int(a.pipe) != kRawPipe && s.seen[int(a.pipe)] < a.number; };
     auto wait_for = [&](const Access& a) {

@@ -453,4 +453,34 @@ void Core::look_at_left(uint64_t lo, uint64_t hi) {
     gm_left.fill(lo, hi);
 }
 
+// ---------------------------------------------------------------- two copies of one pipe into one place
+
+// What lies in GM is a result. On the chip it matters only where somebody reads it: a kernel that measures copies
+// sends them all to one place.
+void Core::after_overlap(const SharedBytes& all, const Ticket& t) {
+    for (const auto& [s, old] : all) {
+        if (delayed.swapped || std::memcmp(old.data(), s.at, s.bytes) == 0) continue;
+        disputed_.push_back({s.at, s.bytes, t.access.here,
+                             Numbers()
+                                 .add("op", name_of(t.op))
+                                 .add("pipe", name_of(t.access.pipe))
+                                 .add("memory", s.memory)
+                                 .add("bytes", s.bytes)
+                                 .add("other_line", s.other.here.line)});
+        if (s.memory[0] == 'G') settle_disputed(s.at, s.bytes, false);
+        return;
+    }
+}
+
+// Reports what is read of it, and forgets what is written over as a whole.
+void Core::settle_disputed(const uint8_t* at, uint64_t bytes, bool write) {
+    auto over = [&](const Disputed& d) {
+        if (write) return at <= d.at && d.at + d.bytes <= at + bytes;
+        if (d.at + d.bytes <= at || at + bytes <= d.at) return false;
+        findings.add("copy-order", true, d.here, d.numbers);
+        return true;
+    };
+    disputed_.erase(std::remove_if(disputed_.begin(), disputed_.end(), over), disputed_.end());
+}
+
 }  // namespace twin

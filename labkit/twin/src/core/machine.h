@@ -252,6 +252,9 @@ public:
     }
     // The instruction of the findings since the last one is not carried out: they say so.
     void skip();
+    // at: bytes on the chip, or in GM, that are read or written now.
+    void settle_disputed(const uint8_t* at, uint64_t bytes, bool write);
+    bool disputes() const { return !disputed_.empty(); }
     [[noreturn]] void stop(const char* code, Here here, const Numbers& n) {
         findings.add(code, true, here, n);
         throw Stop{};
@@ -295,7 +298,7 @@ public:
         Here here{nullptr, 0};
     };
     std::vector<Buffer> buffers;  // index 0 stands for "unmanaged"
-    struct LocalArray {  // an array in UB that the kernel declares, and its entry in `buffers`
+    struct LocalArray {           // an array in UB that the kernel declares, and its entry in `buffers`
         const void* declaration;
         uint16_t buffer;
     };
@@ -393,6 +396,13 @@ private:
     using SharedBytes = std::vector<std::pair<SharedPlace, std::vector<uint8_t>>>;
     SharedBytes before_overlap();
     void after_overlap(const SharedBytes&, const Ticket&);
+    struct Disputed {  // bytes that two copies have written, and the finding that it is if somebody reads them
+        const uint8_t* at;
+        uint64_t bytes;
+        Here here;
+        Numbers numbers;
+    };
+    std::vector<Disputed> disputed_;
     void note_shared(Hazards&, const uint8_t* base, const char* memory);
     void note_race(const Conflict&, const Ticket&, const char* memory, uint64_t lo, uint64_t hi);
     uint8_t* bytes_[int(Mem::Count)] = {};  // see arena.h

@@ -63,6 +63,7 @@ void Core::settle_raw() {
         Access me{++issued[kRawPipe], Pipe(kRawPipe), r.here};
         VectorClock now = known[int(Pipe::S)];
         now.seen[kRawPipe] = me.number;
+        if (disputes()) settle_disputed(at({}) + r.lo, r.hi - r.lo, r.write);
         if (r.write) ub.write(r.lo, r.hi, me, now);
         else ub.read(r.lo, r.hi, me, now);
     }
