@@ -39,7 +39,9 @@ def cases(sources: Path) -> list[Case]:
 def _supports_a2(readme: str) -> bool:
     """Whether the table or list of products has a line for Atlas A2."""
     head = re.split(r"^#+\s*(?:目录结构|算子描述|样例描述)", readme, maxsplit=1, flags=re.M)[0]
-    return any("Atlas A2" in line for line in head.split("\n") if line.lstrip().startswith(("|", "- Atlas")) or "支持" in line)
+    return any(
+        "Atlas A2" in line for line in head.split("\n") if line.lstrip().startswith(("|", "- Atlas")) or "支持" in line
+    )
 
 
 def _case(home: Path, folder: Path) -> Case:
