@@ -162,9 +162,10 @@ def applied(k: Kernel, block: Block, left: list[str], right: list[str]) -> list[
     """The function's lines; what it gives, as C++."""
     for arg, name in zip(block.args, [*left, *right]):
         k.forms[arg] = lanes.known(name, arg.elem)
-    op = k.op
+    op, wanted = k.op, k.wanted
+    k.wanted = None  # of a kernel that is cut in two the function belongs to the half that calls it
     k.block(block.ops[:-1])
-    k.op = op
+    k.op, k.wanted = op, wanted
     return [lanes.element(k.forms[v]) for v in block.ops[-1].operands]
 
 

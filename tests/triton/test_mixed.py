@@ -84,6 +84,33 @@ def doubled(x, y, BM: tl.constexpr, BN: tl.constexpr):
     y.store(at, x.load(at) * 2.0)
 
 
+@triton.jit
+def further(left, right):
+    return tl.where(tl.abs(left) > tl.abs(right), left, right)
+
+
+@triton.jit
+def scanned(g, x, y, z, D: tl.constexpr):
+    i, j = tl.arange(0, D)[:, None], tl.arange(0, D)[None, :]
+    gate = tl.cumsum(tl.load(g + i * D + j), axis=1)
+    product = tl.dot((tl.load(x + i * D + j) * gate).to(tl.float16), tl.load(y + i * D + j))
+    tl.store(z + i * D + j, tl.associative_scan(product, 1, further))
+
+
+def test_scans_before_and_behind_a_product():
+    draw = torch.Generator().manual_seed(7)
+    g, x, y = (torch.randn(32, 32, generator=draw) for _ in range(3))
+    z = torch.zeros(32, 32).npu()
+    scanned[(1,)](g.npu(), x.npu(), y.half().npu(), z, 32)
+    assert not labkit.triton.last().findings
+    product = (x * g.cumsum(1)).half().float() @ y.half().float()
+    want = product.clone()
+    for k in range(1, 32):
+        last = want[:, k - 1]
+        want[:, k] = torch.where(last.abs() > product[:, k].abs(), last, product[:, k])
+    torch.testing.assert_close(z.cpu(), want, rtol=2e-3, atol=2e-2)
+
+
 def test_descriptors_from_the_host_and_rows_before_the_tensor():
     x = torch.arange(40.0 * 24).reshape(40, 24)
     y = torch.zeros(40, 24).npu()
