@@ -228,6 +228,37 @@ def test_sorted_and_merged():
     assert torch.equal(out[::2], values) and torch.equal(out[1::2].view(torch.int32).long(), index)
 
 
+def test_where_extremes_stand():
+    x, pairs, last = torch.randn(64, generator=torch.Generator().manual_seed(8)), torch.zeros(64), torch.zeros(8)
+    assert not run(labkit.kernel(SOURCE, entry="extremes"), x, pairs, last).findings
+    most, least = int(x.argmax()), int(x.argmin())
+    rows, places = pairs.view(8, 8), pairs.view(torch.int32).view(8, 8)
+    assert (rows[0, 0], places[0, 1], places[1, 0], rows[1, 1], places[2, 0]) == (x[most], most, most, x[most], most)
+    assert (rows[3, 0], places[3, 1], places[4, 0], rows[4, 1], places[5, 0]) == (
+        x[least],
+        least,
+        least,
+        x[least],
+        least,
+    )
+    assert (last[0], last[1]) == (x[most], most)
+
+
+def test_blocks_by_offsets():
+    x, order = torch.arange(64), torch.tensor([3, 1, 7, 0, 0, 5, 2, 6])
+    z = torch.zeros(64, dtype=torch.uint32)
+    kernel = labkit.kernel(SOURCE, entry="blocks")
+    assert not run(kernel, x.to(torch.uint32), (order * 32).to(torch.uint32), z).findings
+    assert torch.equal(z.long().view(8, 8), x.view(8, 8)[order])
+
+
+def test_halves_of_blocks():
+    x, z = torch.arange(-64, 64, dtype=torch.int16), torch.zeros(256, dtype=torch.int8)
+    assert not run(labkit.kernel(SOURCE, entry="halves"), x, z).findings
+    want = (x.double() * 0.5 + 1).round().to(torch.int8)  # the offset before the rounding, as CastDequant has it
+    assert torch.equal(z.view(8, 2, 16), want.view(8, 1, 16).expand(8, 2, 16))
+
+
 def test_scalar_unit_and_atomic_stores():
     out, total = torch.zeros(4 * 8, dtype=torch.int64), torch.zeros(8)
     assert not run(labkit.kernel(SOURCE, entry="scalars"), out, total, blocks=4).findings

@@ -4,10 +4,10 @@
 #include "twin/c_api/forms.h"
 #include "twin/vector/mixed.h"
 
-#define TWIN_C_CONVERT(name, to, from, ...)                                                                \
-    inline void name(to* dst, from* src, TWIN_C_UNARY_STRIDES){TWIN_C_VECTOR(__VA_ARGS__)} TWIN_C_COUNTED( \
-        , name, (to * dst, from * src), (dst, src),                                                        \
-        name(dst, src, 1, 1, 1, ::twin::dense<to, from>(), ::twin::dense<from, to>(), here))
+#define TWIN_C_CONVERT(name, to, from, ...)                                                    \
+    inline void name(to* dst, from* src, TWIN_C_UNARY_STRIDES) { TWIN_C_VECTOR(__VA_ARGS__); } \
+    TWIN_C_COUNTED(, name, (to * dst, from * src), (dst, src),                                 \
+                   name(dst, src, 1, 1, 1, ::twin::dense<to, from>(), ::twin::dense<from, to>(), here))
 #define TWIN_C_CAST(name, to, from, mode)                                                                           \
     TWIN_C_CONVERT(name, to, from,                                                                                  \
                    AscendC::Cast<to, from, false>(TWIN_C_TENSOR(dst), TWIN_C_TENSOR(src), AscendC::RoundMode::mode, \
@@ -58,12 +58,13 @@ TWIN_C_CONVERT(asc_deq_int322half, half, int32_t,
                                                              TWIN_C_UNARY_PARAMS, here))
 #undef TWIN_C_CONVERT
 // Each block of 16 numbers leaves 16 bytes in the lower (l) or upper (h) half of its block.
-#define TWIN_C_DEQ(name, vector, high)                                                                               \
-    template <typename D> void name(                                                                                 \
-        D* dst, int16_t* src, TWIN_C_UNARY_STRIDES){TWIN_C_VECTOR(AscendC::CastDeq<D, int16_t, false, vector, high>( \
-        TWIN_C_TENSOR(dst), TWIN_C_TENSOR(src), int32_t(0), repeat, TWIN_C_UNARY_PARAMS,                             \
-        here))} TWIN_C_COUNTED(template <typename D>, name, (D * dst, int16_t* src), (dst, src),                     \
-                               name(dst, src, 1, 1, 1, 8, 8, here))
+#define TWIN_C_DEQ(name, vector, high)                                                               \
+    template <typename D> void name(D* dst, int16_t* src, TWIN_C_UNARY_STRIDES) {                    \
+        TWIN_C_VECTOR(AscendC::CastDeq<D, int16_t, false, vector, high>(                             \
+            TWIN_C_TENSOR(dst), TWIN_C_TENSOR(src), int32_t(0), repeat, TWIN_C_UNARY_PARAMS, here)); \
+    }                                                                                                \
+    TWIN_C_COUNTED(template <typename D>, name, (D * dst, int16_t* src), (dst, src),                 \
+                   name(dst, src, 1, 1, 1, 8, 8, here))
 TWIN_C_DEQ(asc_deq_int162b8_l, false, false)
 TWIN_C_DEQ(asc_deq_int162b8_h, false, true)
 TWIN_C_DEQ(asc_vdeq_int162b8_l, true, false)
@@ -77,5 +78,5 @@ constexpr uint8_t ASC_VDEQ_SIZE = 16;
 inline void asc_set_deq_scale(uint64_t* tmp, float scale_arr[ASC_VDEQ_SIZE], int16_t offset_arr[ASC_VDEQ_SIZE],
                               bool sign_mode_arr[ASC_VDEQ_SIZE], TWIN_HERE) {
     TWIN_C_VECTOR(
-        AscendC::SetDeqScale(TWIN_C_TENSOR(tmp), AscendC::VdeqInfo(scale_arr, offset_arr, sign_mode_arr), here))
+        AscendC::SetDeqScale(TWIN_C_TENSOR(tmp), AscendC::VdeqInfo(scale_arr, offset_arr, sign_mode_arr), here));
 }

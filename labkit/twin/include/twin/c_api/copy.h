@@ -8,9 +8,9 @@
 #define TWIN_C_COPY(name, to, from, raw, whole)                                                                 \
     inline void name(to* dst, from* src, ::twin::Arg16 n_burst, ::twin::Arg16 len_burst, ::twin::Arg16 src_gap, \
                      ::twin::Arg16 dst_gap, TWIN_HERE) {                                                        \
-        TWIN_C_VECTOR(raw(dst, src, 0, n_burst, len_burst, src_gap, dst_gap, here))                             \
+        TWIN_C_VECTOR(raw(dst, src, 0, n_burst, len_burst, src_gap, dst_gap, here));                            \
     }                                                                                                           \
-    inline void name(to* dst, from* src, uint32_t size, TWIN_HERE) { TWIN_C_VECTOR(whole) }                     \
+    inline void name(to* dst, from* src, uint32_t size, TWIN_HERE) { TWIN_C_VECTOR(whole); }                    \
     inline void name##_sync(to* dst, from* src, uint32_t size, TWIN_HERE) {                                     \
         name(dst, src, size, here);                                                                             \
         pipe_barrier(PIPE_ALL, here);                                                                           \
@@ -32,13 +32,13 @@ TWIN_C_COPY(asc_copy_ub2ub, void, void, copy_ubuf_to_ubuf,
                                     uint32_t dst_gap, TWIN_HERE) {                                                   \
         if constexpr (sizeof(T) == 1) {                                                                              \
             TWIN_C_VECTOR(raw##_b8(dst, src, 0, n_burst, len_burst, left_padding_num, right_padding_num, src_gap,    \
-                                   dst_gap, here))                                                                   \
+                                   dst_gap, here));                                                                  \
         } else if constexpr (sizeof(T) == 2) {                                                                       \
             TWIN_C_VECTOR(raw##_b16(dst, src, 0, n_burst, len_burst, left_padding_num, right_padding_num, src_gap,   \
-                                    dst_gap, here))                                                                  \
+                                    dst_gap, here));                                                                 \
         } else {                                                                                                     \
             TWIN_C_VECTOR(raw##_b32(dst, src, 0, n_burst, len_burst, left_padding_num, right_padding_num, src_gap,   \
-                                    dst_gap, here))                                                                  \
+                                    dst_gap, here));                                                                 \
         }                                                                                                            \
     }                                                                                                                \
     template <typename T> void name(T* dst, from* src, uint32_t size, TWIN_HERE) {                                   \
@@ -54,7 +54,7 @@ TWIN_C_COPY_ALIGN(asc_copy_ub2gm_align, T, copy_ubuf_to_gm_align)
 template <typename T> void asc_set_copy_pad_val(T pad_value) {
     uint64_t bits = 0;
     __builtin_memcpy(&bits, &pad_value, sizeof pad_value);
-    TWIN_C_VECTOR(set_mov_pad_val(bits))
+    TWIN_C_VECTOR(set_mov_pad_val(bits));
 }
 
 // ---- atomic stores

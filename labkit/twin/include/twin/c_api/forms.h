@@ -46,10 +46,12 @@ template <typename T, typename... Wide> constexpr uint8_t dense() {
     AscendC::UnaryRepeatParams(dst_block_stride, src_block_stride, dst_repeat_stride, src_repeat_stride)
 #define TWIN_C_TENSOR(p) ::twin::tensor_at(p, here)
 // Vector instructions are left out where the source is compiled for a cube core.
-#define TWIN_C_VECTOR(...)                      \
-    if constexpr (g_coreType == AscendC::AIV) { \
-        __VA_ARGS__;                            \
-    }
+#define TWIN_C_VECTOR(...)                          \
+    do {                                            \
+        if constexpr (g_coreType == AscendC::AIV) { \
+            __VA_ARGS__;                            \
+        }                                           \
+    } while (0)
 
 // The forms for a count. template and params: those of the form with repeats, without its strides; call: that form.
 #define TWIN_C_COUNTED(template_, name, params, args, call)                              \

@@ -8,7 +8,7 @@ inline void asc_sync_wait(pipe_t pipe, pipe_t tpipe, int64_t id, TWIN_HERE) { wa
 inline void asc_sync_pipe(pipe_t pipe, TWIN_HERE) { pipe_barrier(pipe, here); }
 inline void asc_sync(TWIN_HERE) { pipe_barrier(PIPE_ALL, here); }
 inline void asc_sync_vec(TWIN_HERE) { pipe_barrier(PIPE_ALL, here); }
-// The pipe tells the two others of a vector core, waits for nothing of theirs, and ends what it has begun.
+// The two other pipes of a vector core wait for what this one has begun, and so does its own next instruction.
 inline void asc_sync_mte2(int id, TWIN_HERE) {
     set_flag(PIPE_MTE2, PIPE_MTE3, id, here);
     set_flag(PIPE_MTE2, PIPE_V, id, here);
@@ -23,7 +23,7 @@ inline void asc_sync_mte3(int id, TWIN_HERE) {
     wait_flag(PIPE_MTE3, PIPE_V, id, here);
     pipe_barrier(PIPE_MTE3, here);
 }
-template <typename... Kind> void asc_sync_data_barrier(Kind...) { ::twin::barrier(::twin::Pipe::S, ::twin::Here()); }
+template <typename Kind> void asc_sync_data_barrier(Kind, TWIN_HERE) { ::twin::barrier(::twin::Pipe::S, here); }
 
 // ---- cores: all of one kind (inter), the vector cores of a block (subblock), the cube and vector cores of a block
 inline void asc_sync_inter_arrive(pipe_t pipe, uint16_t flag_id, TWIN_HERE) {
