@@ -25,11 +25,10 @@ template <typename T> void asc_gather(T* dst, T* src, uint32_t* src_offset, uint
 }
 TWIN_C_SYNC(template <typename T>, asc_gather, (T * dst, T* src, uint32_t* src_offset, uint32_t count),
             (dst, src, src_offset, count))
-template <typename T>
-void asc_gather_datablock(T* dst, T* src, uint32_t* src_offset, ::twin::Arg16 dst_repeat_stride,
-                          ::twin::Arg8 dst_block_stride, ::twin::Arg8 repeat, TWIN_HERE) {
+template <typename T> void asc_gather_datablock(T* dst, T* src, uint32_t* src_offset, ::twin::Arg16 dst_repeat_stride,
+                                                ::twin::Arg8 dst_block_stride, ::twin::Arg8 repeat, TWIN_HERE) {
     TWIN_C_VECTOR(AscendC::Gatherb(TWIN_C_TENSOR(dst), TWIN_C_TENSOR(src), TWIN_C_TENSOR(src_offset), repeat,
-                                   AscendC::GatherRepeatParams(dst_block_stride, uint8_t(dst_repeat_stride)), here));
+                                   AscendC::GatherRepeatParams(dst_block_stride, dst_repeat_stride), here));
 }
 TWIN_C_SYNC(template <typename T>, asc_gather_datablock,
             (T * dst, T* src, uint32_t* src_offset, uint16_t dst_repeat_stride, uint8_t dst_block_stride,
@@ -77,10 +76,9 @@ template <typename T> void asc_bitsort(T* dst, T* src0, uint32_t* src1, int32_t 
 }
 TWIN_C_SYNC(template <typename T>, asc_bitsort, (T * dst, T* src0, uint32_t* src1, int32_t repeat),
             (dst, src0, src1, repeat))
-template <typename T>
-void asc_mrgsort4(T* dst, T* src[4], uint8_t repeat, uint16_t element_length_0, uint16_t element_length_1,
-                  uint16_t element_length_2, uint16_t element_length_3, bool if_exhausted_suspension, uint8_t valid_bit,
-                  TWIN_HERE) {
+template <typename T> void asc_mrgsort4(T* dst, T* src[4], uint8_t repeat, uint16_t element_length_0,
+                                        uint16_t element_length_1, uint16_t element_length_2, uint16_t element_length_3,
+                                        bool if_exhausted_suspension, uint8_t valid_bit, TWIN_HERE) {
     ::twin::Runs r{{},
                    {element_length_0, element_length_1, element_length_2, element_length_3},
                    valid_bit,
