@@ -19,6 +19,8 @@ the default backend of torch.compile; gelu.py has products that need fewer instr
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 import importlib.abc
 import importlib.machinery
 import sys
@@ -122,3 +124,9 @@ def load(path):
     module = sys.modules[file.stem] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+# Triton looks for back ends while it is imported, and takes this package's driver and compiler. So it comes first:
+# imported by one of them, it would find that one half done.
+with contextlib.suppress(ImportError):
+    importlib.import_module("triton")

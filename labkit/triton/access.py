@@ -146,6 +146,15 @@ def tensor_of(v: Value, seen: tuple[Value, ...] = ()) -> Value | None:
     return tensor_of(v.op.operands[0], (*seen, v)) if v.op.operands and "scf" not in v.op.name else None
 
 
+def enclosing(op: Op) -> list[Op]:
+    """The loops around an operation, the innermost first."""
+    found = []
+    while op.block is not None and op.block.parent is not None:
+        op = op.block.parent
+        found += [op] if op.name in ("scf.for", "scf.while") else []
+    return found
+
+
 def behind_stores(func: Op) -> set[Op]:
     """Loads of what the same program may have stored before: in an earlier line, or in an earlier turn of a loop."""
     order = [op for op in func.walk() if op.name in ("tt.store", "tt.load", "tt.atomic_rmw")]
@@ -155,14 +164,55 @@ def behind_stores(func: Op) -> set[Op]:
         if op.name != "tt.load":
             stores.setdefault(tensor_of(op.operands[0]), []).append(op)
 
-    def loops(op: Op) -> set[Op]:
-        found = set()
-        while op.block is not None and op.block.parent is not None:
-            op = op.block.parent
-            found |= {op} if op.name in ("scf.for", "scf.while") else set()
-        return found
-
     return {
         op for op in order if op.name == "tt.load"
-        for s in stores.get(tensor_of(op.operands[0]), ()) if place[s] < place[op] or loops(s) & loops(op)
+        for s in stores.get(tensor_of(op.operands[0]), ())
+        if place[s] < place[op] or set(enclosing(s)) & set(enclosing(op))
     }  # fmt: skip
+
+
+def changes_in(v: Value, loop: Op) -> bool:
+    """Whether a value may be another one in each turn of a loop around it."""
+    if any(v in block.args for block in loop.blocks):
+        return True
+    if v.op is None or loop not in enclosing(v.op):
+        return False
+    return v.op.name not in _OF_ADDRESSES or any(changes_in(x, loop) for x in v.op.operands)
+
+
+def indices(forms: dict, op: Op) -> set:
+    """The numbers of the loops around an operation."""
+    loops = [loop.blocks[0].args[0] for loop in enclosing(op) if loop.name == "scf.for"]
+    return {forms[v].expr for v in loops if v in forms}
+
+
+def nearest(apart: sympy.Expr, ended: set) -> sympy.Expr:
+    """The least that two addresses may be apart, whatever the numbers of loops that have ended were."""
+    steps = [apart.coeff(n) for n in ended & apart.free_symbols]
+    apart = sympy.expand(apart - sum(c * n for c, n in zip(steps, ended & apart.free_symbols)))
+    if not steps or not all(n.is_Integer for n in (*steps, apart)):
+        return apart if not steps else sympy.nan
+    step = sympy.igcd(0, *steps)
+    return min(apart % step, -apart % step)
+
+
+def stores_again(forms: dict, op: Op, access: Access, before: list[tuple[Access, set]]) -> bool:
+    """Whether a store is known to write bytes that an earlier one of the same program wrote: one of `before`, each with
+    its indices(), or itself in an earlier turn of a loop. Copies to GM begin in order but may overlap, so it has to
+    wait. Where names of the author's decide (a row's length), nothing is known, and none waits."""
+    sides = [(n - 1) * access.steps[d] for d, n in enumerate(access.stored) if n > 1] if access.steps else [sympy.oo]
+    long = sum(map(abs, sides)) + 1 if all(n.is_Integer for n in sides) else None
+
+    def near(apart) -> bool:
+        return apart == 0 or bool(long and apart.is_Integer and abs(apart) < long)
+
+    for loop in enclosing(op):
+        index = forms.get(loop.blocks[0].args[0]) if loop.name == "scf.for" else None
+        times = sympy.expand(access.base).coeff(index.expr) if index is not None else 0
+        if near(times * forms[loop.operands[2]].expr) if times != 0 else not changes_in(op.operands[0], loop):
+            return True
+    now = indices(forms, op)
+    return any(
+        a.pointer.arg == access.pointer.arg and near(nearest(sympy.expand(access.base - a.base), then - now))
+        for a, then in before
+    )

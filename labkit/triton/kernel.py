@@ -75,6 +75,7 @@ class Kernel:
         self.op: Op | None = None
         self.casts: set[tuple[str, str]] = set()  # (argument, type) that GM is also read or written as
         self.again = behind_stores(func)  # loads that wait for stores
+        self.stores: list = []  # (access, numbers of the loops around it) of each store so far
         self.asked: list[set[str]] = []  # of each effect the conditions of the whole program that it hangs on
         self.given: set[str] = set()  # integers among the arguments
         self.held: frozenset[str] = frozenset()  # of these, what holds in every program that is run

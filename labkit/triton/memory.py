@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 
 from labkit.triton import lanes, layout
-from labkit.triton.access import Access, addressed, decide, feeds_address
+from labkit.triton.access import Access, addressed, decide, feeds_address, indices, stores_again
 from labkit.triton.forms import FLOATS, INTEGERS, BlockPointer, C, Index, Mask, Pointer, Relation, Scalar, Tile
 from labkit.triton.index import LANES, cpp, is_scalar, symbol
 from labkit.triton.kernel import Kernel, lowers
@@ -16,23 +15,6 @@ from labkit.triton.tiles import duplicate, each_lane, move, number, stored_of, t
 from labkit.triton.ttir import Op
 
 PIDS = {"pid0", "pid1", "pid2"}
-
-
-@lowers("tt.make_tensor_ptr")
-def make_block_pointer(k: Kernel, op: Op):
-    shape = tuple(int(n) for n in re.match(r"!tt.ptr<tensor<((?:\d+x)+)", op.result.type)[1].split("x")[:-1])
-    base, n = k.forms[op.operands[0]], len(shape)
-    rest = [k.forms[x].expr for x in op.operands[1:]]
-    k.forms[op.result] = BlockPointer(
-        base.arg, base.expr, tuple(rest[:n]), tuple(rest[n : 2 * n]), tuple(rest[2 * n :]), base.elem, shape
-    )
-
-
-@lowers("tt.advance")
-def advance(k: Kernel, op: Op):
-    form = k.forms[op.operands[0]]
-    offsets = tuple(o + k.forms[x].expr for o, x in zip(form.offsets, op.operands[1:]))
-    k.forms[op.result] = replace(form, offsets=offsets)
 
 
 def lowest(k: Kernel, access: Access, d: int) -> str:
@@ -348,6 +330,7 @@ def store(k: Kernel, op: Op):
         k.emit(f"{t.place.name}.EnQue({t.var});")
         k.emit(f"{t.var} = {t.place.name}.DeQue<{C[elem]}>();")
     pitch = layout.pitch(stored)
+    in_order(k, op, access)
     _rows(
         k,
         access,
@@ -360,6 +343,12 @@ def store(k: Kernel, op: Op):
     else:
         k.emit(f"{t.place.name}.FreeTensor({t.var});")
         k.idle.append(t.place)
+
+
+def in_order(k: Kernel, op: Op, access: Access) -> None:
+    if op.name == "tt.store" and stores_again(k.forms, op, access, k.stores):
+        k.emit("PipeBarrier<PIPE_MTE3>();")
+    k.stores.append((access, indices(k.forms, op)))
 
 
 def store_through_bits(k: Kernel, op: Op) -> None:
@@ -383,6 +372,7 @@ def lanes_store(k: Kernel, op: Op, access: Access, form, elem: str) -> None:
     stored = access.stored
     t = tile(k, form, stored, elem)
     say(k, op, access)
+    in_order(k, op, access)
     k.helpers.add("Put")
     with k.scratch(elem, (32 // layout.SIZE[elem],), "one") as one:
         k.sync("V_S")

@@ -7,6 +7,7 @@ come from: what lies before the beginning costs a comparison for each lane.
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import sympy
@@ -123,3 +124,20 @@ def window(k: Kernel, op: Op) -> None:
     if op.const == "row0":
         offsets[0] += symbol("row0")
     k.forms[op.result] = replace(form, offsets=tuple(offsets), shape=shape, inside=tuple(inside))
+
+
+@lowers("tt.make_tensor_ptr")
+def make_block_pointer(k: Kernel, op: Op):
+    shape = tuple(int(n) for n in re.match(r"!tt.ptr<tensor<((?:\d+x)+)", op.result.type)[1].split("x")[:-1])
+    base, n = k.forms[op.operands[0]], len(shape)
+    rest = [k.forms[x].expr for x in op.operands[1:]]
+    k.forms[op.result] = BlockPointer(
+        base.arg, base.expr, tuple(rest[:n]), tuple(rest[n : 2 * n]), tuple(rest[2 * n :]), base.elem, shape
+    )
+
+
+@lowers("tt.advance")
+def advance(k: Kernel, op: Op):
+    form = k.forms[op.operands[0]]
+    offsets = tuple(o + k.forms[x].expr for o, x in zip(form.offsets, op.operands[1:]))
+    k.forms[op.result] = replace(form, offsets=offsets)

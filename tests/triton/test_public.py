@@ -4,6 +4,8 @@ without a finding; at the end known-wrong lowerings."""
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 
 import pytest
 
@@ -17,7 +19,7 @@ import labkit.triton
 
 labkit.triton.install()
 from labkit import chips
-from labkit.triton import cube, kernel, mixed, program
+from labkit.triton import cube, kernel, memory, mixed, program
 
 N = 32
 
@@ -187,7 +189,29 @@ def long_line() -> float:
     return float((y.cpu() - (2 * x[0] + x[1])).abs().max())
 
 
+@triton.jit
+def rewritten(x, z, rows, BY: tl.constexpr, N: tl.constexpr):
+    at = tl.arange(0, N)
+    for r in range(rows):
+        tl.store(z + r * BY + at, tl.load(x + r * N + at) * 2)
+    tl.store(z + at, tl.load(x + at) + 1)
+    tl.store(z + N // 2 + at, tl.load(x + at) + 2)
+
+
+def overlapping(by: int) -> float:
+    x, z = eighths(8, 64), torch.zeros(8 * 64).npu()
+    rewritten[(1,)](x.npu(), z, 8, BY=by, N=64)
+    want = torch.zeros(8 * 64)
+    for r in range(8):
+        want[r * by :][:64] = x[r] * 2
+    want[:64], want[32:96] = x[0] + 1, x[0] + 2
+    return float((z.cpu() - want).abs().max())
+
+
 CASES = {
+    "a loop stores to one place": lambda: overlapping(0),
+    "a loop's stores overlap": lambda: overlapping(32),
+    "stores behind a loop overlap": lambda: overlapping(64),
     "a line that ends in a backslash": long_line,
     "a grid of two dimensions that one core asks for": grids,
     "a grid of two dimensions that nobody asks for": repeated,
@@ -246,6 +270,8 @@ WRONG = {
     "a sum that nothing was added to is left": (
         "no loop runs", lambda m: m.setattr(cube.CubeKernel, "whole", lambda self, s: None)),
     "the second loop begins anew": ("both loops run", lambda m: m.setattr(cube.CubeKernel, "emit", never_begun)),
+    "stores do not wait for stores": (
+        "a loop's stores overlap", lambda m: m.setattr(memory, "stores_again", lambda *_: False)),
     "loads do not wait for stores": (
         "a program reads what it stored", lambda m: m.setattr(kernel, "behind_stores", lambda f: set())),
     "turned matrices lie as the others": ("a matrix both ways round", lambda m: m.setattr(cube, "panels_of", in_panels)),
@@ -260,7 +286,7 @@ WRONG = {
 def test_a_wrong_lowering_shows(name, tmp_path, monkeypatch):
     case, change = WRONG[name]
     monkeypatch.setattr(triton.knobs.cache, "dir", str(tmp_path / "triton"))
-    kernels = (two_sums, beside, by_way_of_gm, squared)
+    kernels = (two_sums, beside, by_way_of_gm, squared, rewritten)
     for f in kernels:
         f.device_caches.clear()
     change(monkeypatch)
@@ -272,3 +298,18 @@ def test_a_wrong_lowering_shows(name, tmp_path, monkeypatch):
     for f in kernels:
         f.device_caches.clear()
     assert shows
+
+
+def test_a_store_waits_only_where_bytes_may_be_the_same():
+    waits = []
+    for by in (0, 32, 64):
+        assert overlapping(by) == 0
+        waits.append(labkit.triton.body().count("PipeBarrier<PIPE_MTE3>"))
+    assert waits == [3, 3, 2], "in the loop only while its rows overlap"
+
+
+@pytest.mark.parametrize("module", ["labkit.triton.driver", "labkit.triton.compiler", "labkit.triton", "triton"])
+def test_any_module_may_be_imported_first(module):
+    """Triton imports the back end while it is itself imported."""
+    code = f"import {module}, triton; print('ascendc' in triton.backends.backends)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "True\n"
