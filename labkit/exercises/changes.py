@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -34,6 +35,7 @@ _AFTER = set(
     "square sqrt rsqrt abs exp log neg sigmoid relu detach item float half double long contiguous clone cpu t strip "
     "lower upper sum mean".split()
 )
+LONGEST, SHORT = 120, 40  # characters of code that a sentence quotes; of a change that says enough alone
 _AXES = {"cat": (0, 1, -1), "stack": (0, 1, -1), "concat": (0, 1, -1), "mean": (0, -1), "sum": (0, -1)}
 
 Change = tuple[str, dict[str, str], Callable[[Any], Any]]
@@ -92,8 +94,9 @@ def changes(node: ast.AST, given: str) -> Iterator[Change]:
             yield "number", names, lambda n, step=step: ast.Constant(n.value + step)
 
 
-def mends(node: ast.AST) -> Iterator[tuple[str, Callable[[Any], Any]]]:
-    """(message's key where there is one, change) that may make a wrong expression right: what is usually forgotten."""
+def mends(node: ast.AST, whole: bool = False) -> Iterator[tuple[str, Callable[[Any], Any]]]:
+    """(message's key where there is one, change) that may make a wrong expression right: what is usually forgotten.
+    whole: of a // or %, where no factor is forgotten: any that is large enough would do."""
     if _grouped(node) is not None:
         yield "grouping", _grouped
     if isinstance(node, ast.ListComp):
@@ -116,7 +119,7 @@ def mends(node: ast.AST) -> Iterator[tuple[str, Callable[[Any], Any]]]:
         return
     if isinstance(node, ast.Constant) and not isinstance(node.value, (int, float)) or isinstance(node, ast.Slice):
         return
-    for op, value in _MENDS:
+    for op, value in _MENDS[:2] if whole else _MENDS:
         yield "", lambda n, op=op, value=value: ast.BinOp(n, op(), ast.Constant(value))
     yield "", lambda n: ast.UnaryOp(ast.USub(), n)
     if isinstance(node, ast.Constant):
@@ -302,3 +305,31 @@ def around_number(nodes: list[ast.AST], one: ast.AST) -> str:
             break
         one, text = above, ast.unparse(above)
     return text
+
+
+def apart(before: str, after: str) -> tuple[str, str, str]:
+    """(what differs in `before`, the same in `after`, the line of `before` around it)"""
+    a, b = before.split("\n"), after.split("\n")
+    first = next((k for k in range(min(len(a), len(b))) if a[k] != b[k]), min(len(a), len(b)) - 1)
+    last = next((k for k in range(1, min(len(a), len(b)) - first + 1) if a[-k] != b[-k]), 1)
+    one, other = ["\n".join(t[first : len(t) - last + 1]) for t in (a, b)]
+    x, y = (re.findall(r"\w+|\s+|\S", t) for t in (one, other))
+    head = next((k for k in range(min(len(x), len(y))) if x[k] != y[k]), min(len(x), len(y)))
+    tail = next((k for k in range(min(len(x), len(y)) - head) if x[-1 - k] != y[-1 - k]), min(len(x), len(y)) - head)
+    put = "".join(y[head : len(y) - tail]).strip()
+    while head and not (x[head : len(x) - tail] and y[head : len(y) - tail] and _whole_words(x, y, head, tail)):
+        head -= 1
+        if not x[head].strip() and _whole_words(x, y, head + 1, tail):
+            head += 1
+            break
+    parts = [" ".join("".join(t[head : len(t) - tail]).split()) for t in (x, y)]
+    line = " ".join(one.split())
+    if len(parts[1]) > LONGEST // 2 and len(put) <= SHORT and parts[1].endswith(put):
+        parts = ["", put]  # put in behind something long: it says enough alone
+    return parts[0], parts[1], line if len(line) <= LONGEST else ""
+
+
+def _whole_words(x: list[str], y: list[str], head: int, tail: int) -> bool:
+    """Are both parts closed in brackets, and not both without a word?"""
+    parts = ["".join(t[head : len(t) - tail]) for t in (x, y)]
+    return all(p.count(o) == p.count(c) for p in parts for o, c in ("()", "[]", "{}"))

@@ -25,6 +25,8 @@ from labkit.exercises.value_remarks import statements
 from labkit.launch.record import LaunchError
 from labkit.source.errors import CompileError
 
+MUCH = 200  # characters of a sentence that quotes two lines, where a smaller change may say more
+
 
 def _remark(of: Callable[..., str]) -> Callable[..., str]:
     """A remark that fails is none: the verdict, known by then, is not lost with it. The tests see the error."""
@@ -125,7 +127,10 @@ def sentence(
         say = variations.repaired(ours, source, passes, bool(little), only_usual=True)
         if not say and not little:
             say = variations.difference_sentence(ours, source, put_back, None, alike=0.7)
-        return say or variations.repaired(ours, source, passes, bool(little))
+        if not say or len(say) > MUCH:  # a line of ours for a line of theirs
+            small = variations.repaired(ours, source, passes, bool(little))
+            say = small if not say or 0 < len(small) < MUCH // 2 else say
+        return say
     if not found and spec.kind in ("kernel", "program", "triton"):
 
         def gives_the_same(cell: str) -> bool:
@@ -256,8 +261,9 @@ def slow_sentence(spec: Spec, ours: Template, source: str, case: Case, time_us: 
 
 
 def _speaks_of_another(say: str, wrong: str, ours: Template, source: str) -> bool:
-    """Does the sentence name what only the known-wrong text has, and neither the answer nor ours: CAST_FLOOR, f(x)?"""
-    named = set(re.findall(r"\b[A-Za-z]+_\w+|\b\w+\(\w+\)", say))
+    """Does the sentence name what only the known-wrong text has, and neither the answer nor ours: CAST_FLOOR, f(x),
+    f(...)?"""
+    named = set(re.findall(r"\b[A-Za-z]+_\w+|\b\w+\(\w+\)|\b\w+\((?=\.\.\.\))", say))
     return any(w in wrong and w not in source and w not in ours.solution() for w in named)
 
 

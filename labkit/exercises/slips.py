@@ -80,7 +80,9 @@ def _cpp(given: str, source: str) -> str:
         again = re.search(rf"\b{name}\s*=[^=]|\}}", behind)  # taken anew, or the end of a block
         used = re.search(rf"\b([A-Z]\w*)\s*\((?:[^()]*,)?\s*{name}\b", behind[: again.start() if again else None])
         if used and used[1] not in ("EnQue", "FreeTensor"):
-            return messages.text(f"slip.{call[1].lower()}-early", name=name, call=used[1])
+            reads = call[1] == "EnQue" and "," in used[0]
+            how = "not-dequeued" if reads else f"{call[1].lower()}-early"
+            return messages.text(f"slip.{how}", name=name, call=used[1])
     if guard := re.search(r"(?m)^\s*((?:\w+::)*\w*(?:Guard|lock_guard|AutoDispatch\w+))\s*[({][^;]*[)}]\s*;", code):
         return messages.text("slip.guard", code=guard[1], type=guard[1])
     for pattern, key in (

@@ -27,7 +27,7 @@ from labkit import messages, paths
 from labkit.exercises import kernel_changes
 from labkit.exercises.alike import bears, words
 from labkit.exercises.cases import Case, tolerance_of
-from labkit.exercises.changes import around_number, changes, mends
+from labkit.exercises.changes import LONGEST, SHORT, apart, around_number, changes, mends
 from labkit.exercises.diagnose import mismatches, tensor_to_numpy
 from labkit.exercises.kernel_text import differences
 from labkit.exercises.spec import Spec
@@ -62,7 +62,7 @@ def sentence(ours: Template, source: str, agrees: Callable[[str], bool], coarse:
 
 # ---- C++
 
-SAMPLES, MOST_BUILT, LONGEST = 64, 6, 120
+SAMPLES, MOST_BUILT = 64, 6
 
 
 def digest(ours: Template, cases: list[Case]) -> str:
@@ -438,8 +438,9 @@ def _exchanged_words(tree, nodes, places) -> Iterator[tuple[str, dict[str, str],
 def repaired(
     ours: Template, source: str, is_right: Callable[[str], bool], coarse: bool, only_usual: bool = False
 ) -> str:
-    """The single change that makes a Python answer right, "" for none. is_right: is the whole file with it? coarse: the
-    results say so little that it must be the only one. only_usual: of those with a sentence of their own."""
+    """The single change that makes a Python answer right, the shortest of several, "" for none. is_right: is the whole
+    file with it? coarse: the results say so little that it must be the only one. only_usual: of
+    those with a sentence of their own."""
     joined = ours.join(source, "exercise")
     try:
         tree = ast.parse(joined.text)
@@ -453,11 +454,13 @@ def repaired(
         if time.process_time() > end:
             break
         if text != before and (key or not only_usual) and is_right(text):
-            new, old, code = _apart(before, text)
+            new, old, code = apart(before, text)
             found.add(messages.text(f"variation.{key}") if key else put_right(old, new, code))
-            if not coarse or len(found) > 1:
+            if len(found) > 1 if coarse else len(new) + len(old) <= SHORT:
                 break
-    return found.pop() if len(found) == 1 else ""
+    if coarse:
+        return found.pop() if len(found) == 1 else ""
+    return min(found, key=len, default="")  # a change at many places says less than one at one
 
 
 def _mended(tree: ast.Module, theirs: Template) -> Iterator[tuple[str, str]]:
@@ -465,36 +468,15 @@ def _mended(tree: ast.Module, theirs: Template) -> Iterator[tuple[str, str]]:
     for _, _, text, _ in _texts(tree, theirs):
         yield "", text
     inside = {r.first for r in theirs.regions}
+    whole = {
+        id(part) for n in ast.walk(tree) if isinstance(n, ast.BinOp) and isinstance(n.op, (ast.FloorDiv, ast.Mod))
+        for side in (n.left, n.right) for part in ast.walk(side)
+    }  # fmt: skip
     for k, node in enumerate(ast.walk(tree)):
         if getattr(node, "lineno", 0) in inside:
-            for key, make in mends(node):
+            for key, make in mends(node, whole=id(node) in whole):
                 other = copy.deepcopy(tree)
                 there = list(ast.walk(other))[k]
                 _Put(there, make(there)).visit(other)
                 with contextlib.suppress(ValueError):  # before Python 3.12 an f-string cannot hold every expression
                     yield key, ast.unparse(ast.fix_missing_locations(other))
-
-
-def _apart(before: str, after: str) -> tuple[str, str, str]:
-    """(what differs in `before`, the same in `after`, the line of `before` around it)"""
-    a, b = before.split("\n"), after.split("\n")
-    first = next((k for k in range(min(len(a), len(b))) if a[k] != b[k]), min(len(a), len(b)) - 1)
-    last = next((k for k in range(1, min(len(a), len(b)) - first + 1) if a[-k] != b[-k]), 1)
-    one, other = ["\n".join(t[first : len(t) - last + 1]) for t in (a, b)]
-    x, y = (re.findall(r"\w+|\s+|\S", t) for t in (one, other))
-    head = next((k for k in range(min(len(x), len(y))) if x[k] != y[k]), min(len(x), len(y)))
-    tail = next((k for k in range(min(len(x), len(y)) - head) if x[-1 - k] != y[-1 - k]), min(len(x), len(y)) - head)
-    while head and not (x[head : len(x) - tail] and y[head : len(y) - tail] and _whole_words(x, y, head, tail)):
-        head -= 1
-        if not x[head].strip() and _whole_words(x, y, head + 1, tail):
-            head += 1
-            break
-    parts = [" ".join("".join(t[head : len(t) - tail]).split()) for t in (x, y)]
-    line = " ".join(one.split())
-    return parts[0], parts[1], line if len(line) <= LONGEST else ""
-
-
-def _whole_words(x: list[str], y: list[str], head: int, tail: int) -> bool:
-    """Are both parts closed in brackets, and not both without a word?"""
-    parts = ["".join(t[head : len(t) - tail]) for t in (x, y)]
-    return all(p.count(o) == p.count(c) for p in parts for o, c in ("()", "[]", "{}"))

@@ -32,7 +32,18 @@
 #define TWIN_VECTOR_BYTES 16
 #else
 #if defined(__aarch64__)
+// It gives its own types the names that are half and bfloat16_t here, and needs the compiler's __fp16 and __bf16.
+#pragma push_macro("__fp16")
+#pragma push_macro("__bf16")
+#undef __fp16
+#undef __bf16
+#define float16_t neon_float16_t
+#define bfloat16_t neon_bfloat16_t
 #include <arm_neon.h>
+#undef float16_t
+#undef bfloat16_t
+#pragma pop_macro("__fp16")
+#pragma pop_macro("__bf16")
 #define TWIN_NEON 1
 #endif
 #define TWIN_VECTOR_BYTES 16

@@ -84,7 +84,7 @@ using Arg16 = Narrow<uint16_t>;
 #define GM_ADDR __gm__ uint8_t*
 
 #define __bf16 bfloat16_t
-#if !defined(__clang__) && !defined(__ARM_FP16_FORMAT_IEEE)
+#if !defined(__clang__)
 #define __fp16 half  // bisheng's own word for it, in raw CCE code
 #endif
 using float32_t = float;
