@@ -281,7 +281,7 @@ def compile_kernel(
     """
     stem = re.sub(r"\W+", "_", Path(filename).stem).strip("_") or "kernel"
     code = text.encode()
-    words = [*KERNEL_FLAGS, *flags, *(f"-I{d}" for d in include_dirs)]
+    words = [*KERNEL_FLAGS, *_division_traps(find_cxx()), *flags, *(f"-I{d}" for d in include_dirs)]
     here = Path(filename).resolve().parent
     if here.is_dir() and includes.reads_from(here, code, includes.folders(words)):
         words += ["-iquote", str(here)]
@@ -296,6 +296,14 @@ def compile_kernel(
     digest = key(_FORMAT, "link", whole.cxx, cxx_version(whole.cxx), *libs, *map(includes.digest, linked))
     command = [whole.cxx, "-shared", str(made), *libs, "-o"]
     return keep(stem, digest, whole.file, lambda work: step(Workers(), [*command, str(work / whole.file)], whole))
+
+
+@lru_cache(maxsize=4)
+def _division_traps(cxx: str) -> tuple[str, ...]:
+    """Flags for an Arm host, where an integer divided by zero is 0: with them it stops the program, as on x86."""
+    how = "-fsanitize-undefined-trap-on-error" if gcc_major(cxx) else "-fsanitize-trap=integer-divide-by-zero"
+    run = subprocess.run([cxx, "-dumpmachine"], capture_output=True, text=True, timeout=60)
+    return ("-fsanitize=integer-divide-by-zero", how) if run.stdout.startswith(("aarch64", "arm")) else ()
 
 
 def compile_object(recipe: Recipe) -> Path:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import glob
 import os
+import shlex
 import signal
 import subprocess
 import threading
@@ -25,6 +26,11 @@ class TooSlow(RuntimeError):
 def c_locale() -> dict[str, str]:
     """The environment with messages in English and plain quotes, which labkit.build.diagnostics reads."""
     return {**os.environ, "LC_ALL": "C", "LANGUAGE": "C"}
+
+
+def emulator() -> list[str]:
+    """What runs a program that CXX compiled for another kind of processor: LABKIT_EMULATOR, see scripts/arm_host.py."""
+    return shlex.split(os.environ.get("LABKIT_EMULATOR", ""))
 
 
 def processor_time(pid: int) -> float:

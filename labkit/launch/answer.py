@@ -12,7 +12,7 @@ from labkit.launch import variables
 from labkit.launch.record import CORE_FIELDS, PIPES, POSITIONS, Finding, LaunchRecord
 
 _KINDS = ["queue", "buf", "local"]
-SIGNALS = {4: "SIGILL", 6: "SIGABRT", 7: "SIGBUS", 8: "SIGFPE", 11: "SIGSEGV"}
+SIGNALS = {4: "SIGILL", 5: "SIGTRAP", 6: "SIGABRT", 7: "SIGBUS", 8: "SIGFPE", 11: "SIGSEGV"}
 _OPS: list[str] = []
 
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from labkit import chips, device
 from labkit.build import runtime
-from labkit.build.process import end_below
+from labkit.build.process import emulator, end_below
 
 EVENT = np.dtype(
     {
@@ -142,6 +142,7 @@ class Runner:
         ours, theirs = socket.socketpair()
         fd, base, size = self.arena or (-1, 0, 0)
         command = [
+            *emulator(),
             str(runtime.runner()),
             str(theirs.fileno()),
             str(fd),

@@ -119,7 +119,7 @@ void watch_faults() {
     struct sigaction a{};
     a.sa_sigaction = on_fault;
     a.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
-    for (int s : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGUSR1}) sigaction(s, &a, nullptr);
+    for (int s : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGUSR1}) sigaction(s, &a, nullptr);
     struct sigaction t{};
     t.sa_handler = on_time_up;
     t.sa_flags = SA_RESTART;

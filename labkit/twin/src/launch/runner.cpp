@@ -113,7 +113,7 @@ void catch_faults() {
     a.sa_sigaction = on_fault;
     a.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
     when_leaving([](void* caller) { faulted(kLeft, 0, uint64_t(caller) - 1); });
-    for (int s : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGUSR1}) sigaction(s, &a, nullptr);
+    for (int s : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGUSR1}) sigaction(s, &a, nullptr);
 }
 
 struct Request {
