@@ -47,6 +47,7 @@ def environment() -> dict[str, str]:
         "CXX": str(HOME / "cxx"),
         "LABKIT_EMULATOR": f"{EMULATOR} -L {sysroot}",
         "LABKIT_CACHE": str(HOME),
+        "QEMU_LD_PREFIX": sysroot,  # a program with a main() is started as it is, where the kernel knows Arm's (binfmt)
     }
 
 
