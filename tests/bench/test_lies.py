@@ -117,6 +117,7 @@ def keys(name: str) -> dict[str, str]:
         ("r", 12, 8),
         ("s", 12, 8),
         ("v", 12, 8),
+        ("w", 12, 8),
     ],
 )
 def test_the_key_of_a_stranger_names_each_script(name, wrong, right):
@@ -127,7 +128,7 @@ def test_the_key_of_a_stranger_names_each_script(name, wrong, right):
     )
 
 
-JUDGED = "e08 e02 e16 f04 h11 h26 i15 k10 n15 n11 n14 q01 q04 r01 r07 r16 s01 s14 s20 v04 v05 v14 v20".split()
+JUDGED = "e08 e02 e16 f04 h11 h26 i15 k10 n15 n11 n14 q01 q04 r01 r07 r16 s01 s14 s20 v04 v05 v14 v20 w05 w17".split()
 
 
 @pytest.mark.parametrize("name", [n for n in JUDGED if one_in(3, n, [REPO / "labkit" / "bench"])])
@@ -138,7 +139,8 @@ def test_a_script_is_judged_as_its_key_says(name):
     samples that labkit.bench takes; a kernel's time with the issuing in it; a side that gives less; copies beside; a worker thread
     that reads a value; the device's own clock; calls before the clock in the divisor; a request that
     waits and then reads; compilations that are asked for; one shape with packed weights; an add() of
-    the script's own; gaps that are said to be in the figure; a unit. A third of them in each run."""
+    the script's own; gaps that are said to be in the figure; a unit; a
+    projection in place of two, one behind the other; what fits the L2 by its own words. A third of them in each run."""
     said = keys(name[0])[name]
     assert bench.check(Path(__file__).parent / f"scripts_{name[0]}" / f"{name}.py").kinds == ([said] if said else [])
 
@@ -177,6 +179,26 @@ def test_two_that_are_compared_give_the_same(tmp_path, fused, given, found):
     script = tmp_path / "bench.py"
     script.write_text(TWO_WAYS.format(fused=fused, given=given))
     assert [k for k in bench.check(script).kinds if k == "mismatch"] == found
+
+
+def test_several_calls_between_two_readings_are_no_more_than_one(tmp_path):
+    script = tmp_path / "bench.py"
+    several = "a.record(); [id(f({given})) for _ in range(4)];"  # each result is gone before the next call
+    text = TWO_WAYS.replace("a.record(); f({given});", several)
+    script.write_text(text.format(fused=RIGHT, given="x"))
+    assert "mismatch" not in bench.check(script).kinds
+
+
+@pytest.mark.parametrize(
+    "said, compares",
+    [
+        ("merged / separate at this shape: 0.873", True),
+        ("copies, MB / second: 12.5", False),
+        ("keys / token: 3.2", False),
+    ],
+)
+def test_a_quotient_of_two_names_compares(said, compares):
+    assert bool(reading.says(words.COMPARES, said)) is compares
 
 
 def test_a_script_that_fails_that_hangs_and_that_measures_nothing(tmp_path):

@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator
+from itertools import combinations
 from math import log10, prod
 from statistics import mean, median
 
@@ -408,13 +409,24 @@ def _in_turn(sides: list[list[dict]]) -> set[int]:
     return found
 
 
+def _ways_of(c: Case, sides: dict[tuple, list[dict]]) -> Iterator[tuple[list[dict], list[dict]]]:
+    """The candidates in pairs; where the text calls them ways to one result also those of which one works on wider
+    tensors, as a projection in place of two."""
+    yield from pairs_of(sides)
+    if says(words.SAME, c.claims):
+        for (what, shapes), (other, its) in combinations(sides, 2):
+            wider = not (largest_of(shapes) in its and largest_of(its) in shapes) if shapes and its else False
+            if wider and what[4] != other[4] and what[2][:1] == other[2][:1] and len(set(shapes) & set(its)) > 1:
+                yield sides[what, shapes], sides[other, its]
+
+
 def _ordered(c: Case) -> Iterator[Finding]:
     if not c.compares and not c.text.words & {"Compare", "speedup", "speed_up"}:
         return
     sides = {key: [r for r in side if not r["first"] and not r["graphs"]] for key, side in sides_of(c).items()}
     sides = {key: side for key, side in sides.items() if side}
     blocks, partners = [], _in_turn(list(sides.values()))
-    for one, other in pairs_of(sides):
+    for one, other in _ways_of(c, sides):
         if one[0]["names"] == other[0]["names"] and says(words.BANDWIDTH, c.claims) and says(words.WARM, c.claims):
             continue  # the same operators with a full and with an empty L2
         order = _order(one, other)

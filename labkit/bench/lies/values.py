@@ -194,7 +194,8 @@ def _seen(steps: list[_Step], region) -> _Seen | None:
             produced.add(address)
             outs.append((i, address, contents))
     outs = [o for o in outs if o[2][2] is not None]
-    ends = [contents for i, address, contents in outs if read_at.get(address, -1) <= i]
+    given = {address: i for i, address, _ in outs}  # of several calls into the same memory the last one's counts
+    ends = [contents for i, address, contents in outs if read_at.get(address, -1) <= i == given[address]]
     if len(ends) != 1:  # one number beside others may be anything; alone it is the result
         outs, ends = ([o for o in some if o[-1][2].size > 1] for some in (outs, [(e,) for e in ends]))
         ends = [e for (e,) in ends]

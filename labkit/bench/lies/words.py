@@ -6,6 +6,8 @@ COMPARES = (
     r"|\bvs\b(?!\.? (batch|size|n\b|width|rows|length|shape|load|number))|versus|compar|winner|\bgain|improve"
     r"|\bratio\b|\bbeats?\b|\d\s?[x×](?![ \t]*[\w+*/-])|\bwins\b|\bsav(es|ing) \d"
     r"|\bbaseline\b|\bcandidate\b|\bold\b[\s\S]{1,400}\bnew\b|\bbefore\b[\s\S]{1,400}\bafter\b|\bcosts?\b.{0,20}[+-]\d"
+    r"|\b[a-z]\w+ / (?!(s|sec|second|call|step|token|request|image|sample|row|core|item|byte|iteration)s?\b)[a-z]\w+\b"
+    r"[^\n:]{0,30}: *\d*\.\d"
     r"|加速|更快|对比|提升|倍|基线"
 )
 NO_COMPARISON = r"no comparison|not compar|nothing is compared|not a comparison|held against|no(t| one) .{0,30}against"
@@ -16,7 +18,8 @@ BANDWIDTH = (
     r"|(clear|flush|empt)\w* (the )?(l2|cache)|带宽|冷|访存"
 )
 WARM = (
-    r"\bwarm (cache|l2)|\bhot\b|l2.resident|in (the )?l2|cached|from (the )?l2|l2 bandwidth"
+    r"\bwarm (cache|l2)|\bhot\b|l2.resident|in (the )?l2|cached|(from|through) (the )?l2|l2 bandwidth"
+    r"|fits?[ _](in[ _])?(the[ _])?l2"
     r"|\bl2( cache)?( is| stays)?:? (warm|hot)|cache( is| stays)? (warm|hot)|热"
 )
 HOST = (
