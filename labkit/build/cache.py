@@ -48,8 +48,8 @@ def keep(
     home = _home()
     entry = home / f"{name}-{digest}"
     result = entry / file
-    if _touch(result, entry):
-        return result
+    if _touch(result, entry):  # one that is taken over from another cache keeps its path, which other keys hold
+        return entry.resolve() / file if entry.is_symlink() else result
     with _explained(home), _locked(entry):
         if _touch(result, entry):  # another process made it while this one waited
             return result

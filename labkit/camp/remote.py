@@ -40,6 +40,7 @@ from labkit.program.results import Launch, Result
 from labkit.source.errors import CompileError
 
 _CACHED = ("libtwin", "twin-runner", "labdevice", "headers", "kernel-headers", "adapter-headers", "program_start")
+_CALLED = ("kernels/swiglu/swiglu_torch.asc",)  # operators of the lab that a golden.py's `run` calls
 _SECRET = ("golden.py", "mutants.toml", "exercises")
 START_S = 120.0  # of processor time: a worker's own start
 
@@ -71,13 +72,17 @@ def public_files() -> list[Path]:
 
 @lru_cache(maxsize=1)
 def prepared() -> list[Path]:
-    """The cache's entries that belong to the lab and not to a kernel; the twin's runtime and device are built first."""
+    """The cache's entries that belong to the lab and to no learner's kernel; what is not there is built first."""
     from labkit import device
+    from labkit.operators.registration import register
 
     device.install()
     runtime.runner()
-    home = paths.cache_dir() / "build"
-    return sorted(p for name in _CACHED for p in home.glob(f"{name}-*") if p.is_dir())
+    called = [register(source) for source in _CALLED]
+    built = [file for made in called for kernel in made.kernels.values() for file in kernel.build().values()]
+    home, names = paths.cache_dir() / "build", (*_CACHED, *(Path(source).stem for source in _CALLED))
+    ours = {p for name in names for p in home.glob(f"{name}-*") if p.is_dir()}
+    return sorted(ours | {file.parent for file in built})
 
 
 class Worker:

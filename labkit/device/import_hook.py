@@ -46,7 +46,7 @@ class _Finder(importlib.abc.MetaPathFinder):
         if name != self.name:
             return None
         sys.meta_path.remove(self)
-        _place()
+        look_at_place()
         spec = importlib.util.find_spec(name)
         if spec is not None and spec.loader is not None:
             spec.loader = _Loader(spec.loader, self.step)
@@ -61,10 +61,9 @@ def after_import(name: str, step: Callable) -> None:
         sys.meta_path.insert(0, _Finder(name, step))
 
 
-def _place() -> None:
+def look_at_place() -> None:
     """Before PyTorch is loaded: its MKL ends a process without a word of why where the folder has been deleted.
-
-    A program that imports torch before labkit ends all the same: nothing of ours has run by then.
+    Raises FileNotFoundError there.
     """
     try:
         os.getcwd()
@@ -113,18 +112,25 @@ def watch() -> None:
         after_import("torch", _install)
 
 
-# ---- `import torch_npu` as the first line of a program
+# ---- `import torch_npu`, or torch, as the first line of a program
 
 
 # The one line of labkit_torch_npu.pth, which scripts/bootstrap.py keeps in the environment's site-packages. Python runs
 # it at each start (0.1 ms). The finder stands last: it is asked only for modules that nobody else has found, so a real
 # torch_npu goes first. A library that merely looks whether there is one (importlib.util.find_spec, two frames up) finds
 # none, or every program with transformers would move to the npu.
+# Only where the current folder has been deleted (it has no links then) a second finder stands first: there
+# MKL would end the program at `import torch`, before it can import labkit.
 PTH = (
     "import sys; sys.meta_path.append(lambda: 0); sys.meta_path[-1].find_spec = lambda name, path=None, target=None: "
     '__import__("labkit.device.import_hook", fromlist=["_"]).torch_npu_spec() '
     'if name == "torch_npu" and sys._getframe(2).f_globals.get("__name__") != "importlib.util" '
-    'and __import__("importlib.util").util.find_spec("labkit") else None\n'
+    'and __import__("importlib.util").util.find_spec("labkit") else None; '
+    '__import__("os").path.exists(".") and __import__("os").stat(".").st_nlink == 0 and '
+    '(sys.meta_path.insert(0, lambda: 0) or setattr(sys.meta_path[0], "find_spec", '
+    'lambda name, path=None, target=None: __import__("labkit.device.import_hook", fromlist=["_"]).look_at_place() '
+    'if name == "torch" and sys._getframe(2).f_globals.get("__name__") != "importlib.util" '
+    'and __import__("importlib.util").util.find_spec("labkit") else None))\n'
 )
 
 

@@ -119,3 +119,12 @@ def test_npu_says_why_there_is_no_device(tmp_path, words, error, says):
     ran = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
     last = ran.stderr.strip().splitlines()[-1]
     assert ran.returncode == 1 and error in last.split(":")[0] and says in ran.stderr
+
+
+def test_an_entry_that_is_another_caches_is_known_by_its_own_place(home, tmp_path, monkeypatch):
+    """A grading worker takes the lab's built things over by links; its keys must be the same as theirs."""
+    there = kept()
+    monkeypatch.setenv("LABKIT_CACHE", str(tmp_path / "second"))
+    (tmp_path / "second" / "build").mkdir(parents=True)
+    (tmp_path / "second" / "build" / there.name).symlink_to(there)
+    assert kept() == there

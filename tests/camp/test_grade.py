@@ -4,11 +4,13 @@ import csv
 import importlib.util
 import json
 import os
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from labkit.build import runtime
 from labkit.camp import confine, grade, helper, remote
 from labkit.camp import way as ways
 from labkit.exercises import judge, launch, operators, session
@@ -104,6 +106,33 @@ def test_nor_does_a_changed_copy_of_it(name, right, wrong, monkeypatch):
         monkeypatch.setattr(module, call, lambda text, *a, real=real, **k: seen.append(text) or real(text, *a, **k))
     assert verdict(spec, cell)[0].state == "FAIL"
     assert [text for text in seen if "17" in text] == []
+
+
+def test_a_worker_compiles_nothing_of_the_labs(tmp_path):
+    """What the lab has built is there under the keys that a worker's own cache asks for, as an operator that a golden.py
+    calls: building it cost 8 CPU s for each submission.
+    """
+    code = """
+import json, os, sys
+from pathlib import Path
+from labkit.build import compiler, runtime
+from labkit.camp import remote, worker
+entries, built = json.loads(sys.argv[1])
+worker._adopt(entries)
+library, runner = map(Path, built)
+runtime.library, runtime.runner = lambda: library, lambda: runner
+def step(workers, command, recipe): raise AssertionError(recipe.name)
+compiler.step = step
+from labkit import device
+from labkit.operators.registration import register
+device.install()
+print([register(source).names for source in remote._CALLED])
+"""
+    built = [str(runtime.library()), str(runtime.runner())]
+    given = json.dumps([[str(p) for p in remote.prepared()], built])
+    run = subprocess.run([sys.executable, "-c", code, given], capture_output=True, text=True, timeout=300, check=False,
+                         env={**os.environ, "LABKIT_CACHE": str(tmp_path / "cache")})  # fmt: skip
+    assert "lab::swiglu" in run.stdout, run.stderr[-2000:]
 
 
 def test_a_folder_of_submissions(tmp_path):

@@ -392,6 +392,22 @@ def test_import_torch_npu_as_the_first_line(tmp_path):
     ]
 
 
+def test_import_torch_as_the_first_line_where_the_folder_is_deleted(tmp_path):
+    from labkit.device.import_hook import keep_pth
+
+    keep_pth(str(tmp_path))
+    head = f"""
+        import os, site
+        os.mkdir({str(tmp_path / "gone")!r}); os.chdir({str(tmp_path / "gone")!r}); os.rmdir("../gone")
+        site.addsitedir({str(tmp_path)!r})
+        import importlib.util, json
+        assert importlib.util.find_spec("torch")
+        try: import torch
+        except FileNotFoundError as error: print(error)
+        """
+    assert "the current folder has been deleted" in run(head)
+
+
 def test_losses_and_indices_as_the_card_takes_them():
     x, t = torch.randn(3, 4, generator=torch.Generator().manual_seed(0)).half(), torch.rand(3, 4).half()
     device.reset_clock()
