@@ -337,6 +337,19 @@ def fill(module: ModuleType) -> None:
         setattr(module, name, _here[name])
 
 
+def libdevice() -> ModuleType:
+    """triton.language.extra.libdevice, as public kernels and Inductor call it: the functions above in place of CUDA's
+    of the same name. The rest are CUDA's, whose symbols labkit.triton.elementwise knows or refuses.
+    """
+    from triton.language.extra.cuda import libdevice as cuda
+
+    module = ModuleType("labkit.triton.cann.libdevice")
+    module.__dict__.update({k: v for k, v in vars(cuda).items() if not k.startswith("__")})
+    for name in LIBDEVICE:
+        setattr(module, name, _here[name])
+    return module
+
+
 def language() -> ModuleType:
     """tl, with our own sort, topk and flip, for Triton's front end."""
     module = ModuleType("labkit.triton.cann.tl")

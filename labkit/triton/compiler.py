@@ -93,11 +93,9 @@ class AscendCBackend(BaseBackend):
         return {"min_dot_size": lambda lhs, rhs: (1, 1, 1), "convert_custom_types": lambda *a, **_: a[0]}
 
     def get_module_map(self) -> dict[str, ModuleType]:
-        from triton.language.extra.cuda import libdevice
-
         from labkit.triton import cann
 
-        return {"triton.language.extra.libdevice": libdevice, "triton.language": cann.language()}
+        return {"triton.language.extra.libdevice": cann.libdevice(), "triton.language": cann.language()}
 
     def load_dialects(self, context) -> None:
         pass

@@ -59,6 +59,29 @@ def difference(f, *args) -> tuple[float, int]:
     return float((got.cpu().float() - want.float()).abs().max()), len(launched)
 
 
+LIBRARY = {  # functions of libdevice in Inductor's kernels; each result is one that a rule for large numbers alone loses
+    "log1p": lambda x: torch.log1p(x.abs() * 2.0**-24) * 2.0**24,
+    "expm1": lambda x: torch.expm1(x * 2.0**-24) * 2.0**24,
+    "hypot": lambda x: torch.hypot(x, x + 1.0),
+    "atan2": lambda x: torch.atan2(x, -x - 0.0625),
+    "erfinv": lambda x: torch.erfinv(x / 4),
+    "copysign": lambda x: torch.copysign(x + 1.0, 0.0625 - x),
+    "signbit": lambda x: torch.signbit(x).float() + x,
+    "nextafter": lambda x: (torch.nextafter(x, x + 1.0) - x) * 2.0**23,
+    "isnan": lambda x: torch.isnan(x / x).float() + x,
+    "isinf": lambda x: torch.isinf(1.0 / x).float() + x,
+}
+
+
+@pytest.mark.parametrize("name", LIBRARY)
+def test_functions_of_the_library_are_in_the_kernel(name):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        off, launches = difference(LIBRARY[name], exact(5, 24))
+    assert launches == 1 and off < 1e-5
+
+
+
 def softmax(x):
     return torch.softmax(x * 0.5, -1)
 
@@ -212,6 +235,14 @@ def test_where_no_node_can_be_named_the_graph_runs_operator_by_operator(monkeypa
     with pytest.warns(UserWarning, match="one graph runs operator by operator"):
         error, launches = difference(lambda x: torch.erf(x) * 3, exact(40, 40))
     assert error < 1e-6 and launches == 0 and inductor.fallen[-1][0] == "graph"
+
+
+def test_a_product_says_nothing_of_sms(caplog):
+    from torch._inductor.utils import is_big_gpu
+
+    is_big_gpu.cache_clear()
+    off, _ = difference(lambda x: x @ x, exact(32, 32))
+    assert off < 1e-6 and not is_big_gpu(torch.device("npu:0")) and "SMs" not in caplog.text
 
 
 def test_an_error_of_the_program_is_no_fall_back():

@@ -13,6 +13,7 @@ What is set from outside (touch, _touch_inductor, blocks.touch), for the tested 
   6. torch._inductor.lowering.use_two_step_variance   a variance by two sums: Welford's triples suit no vector unit
   7. CachingAutotuner._precompile_config              smaller blocks while UB is exceeded; a name for what is refused
   8. torch._inductor.lowering.lowerings               of index_put_ and _unsafe_index_put_: ATen's, in place
+  9. torch._inductor.utils.log                        without its warning that there are too few SMs: there are none
 
 A kernel that labkit.triton refuses does not end the program: the operators that it was made of stay ATen, with one
 warning that names them, and the graph is compiled again; where that does not help, the whole graph runs operator by
@@ -24,6 +25,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import functools
+import logging
 import sys
 import warnings
 from unittest import mock
@@ -300,6 +302,10 @@ def _key():
     return Key()
 
 
+def _no_word_of_sms(record: logging.LogRecord) -> bool:
+    return not str(record.msg).startswith("Not enough SMs")
+
+
 def _touch_inductor() -> None:
     import torch
     import torch._inductor.graph as graph
@@ -309,6 +315,7 @@ def _touch_inductor() -> None:
     if "npu" not in utils.GPU_TYPES:
         utils.GPU_TYPES.append("npu")
     utils.get_gpu_type.cache_clear()
+    utils.log.addFilter(_no_word_of_sms)
     old = _triton.has_triton
 
     @functools.cache
