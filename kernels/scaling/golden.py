@@ -31,6 +31,14 @@ def spot_cases(seed, quick):
     return [
         case(say("narrow intervals", "区间窄"), sizes, flat, [10, 10, 11, 20], 100, 4),
         case(say("a wide interval", "区间宽"), sizes, [(100, 1), (200, 1), (370, 20), (400, 1)], [1, 2, 3, 4], 9, 8),
+        case(
+            say("another has the highest end", "上界最高的是另一个"),
+            [*sizes, 16],
+            [(100, 1), (351, 1), (358, 1), (385, 20), (390, 2)],
+            [1, 2, 3, 4, 5],
+            9,
+            4,
+        ),
         case(say("a limit", "有时延限制"), sizes, [(90, 1), (380, 1), (390, 1), (400, 1)], [9, 30, 9, 9], 10, 4),
         case(say("nothing keeps both", "没有同时满足的"), sizes, flat, [9, 9, 30, 40], 10, None),
         case(

@@ -59,6 +59,7 @@ def check_cases(seed, quick):
         refused("up of float16", (gate, up.half()), "dtype", "type", "float", "类型"),
         refused("both of float16", (gate.half(), up.half()), "dtype", "type", "float", "类型"),
         refused("up of another shape", (gate, up[:, :40].contiguous()), "shape", "size", "形状"),
+        refused("up of another shape, of as many elements", (gate, up.reshape(50, 6)), "shape", "size", "形状"),
         refused("gate transposed", (square.T, square), "contiguous", "连续"),
         refused("up a slice of columns", (gate[:, :10].contiguous(), up[:, :10]), "contiguous", "连续"),
         _call("on the second card", gate, up, probe="guard"),

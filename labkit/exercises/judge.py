@@ -66,7 +66,7 @@ from labkit.exercises.spec import HINT_LEVELS, Spec, load, pick
 from labkit.exercises.stub import Joined, RegionError, Template, template
 from labkit.exercises.time_limit import TookTooLong
 from labkit.exercises.timing import measure
-from labkit.exercises.value_remarks import missing_product, of_rows, remark, unchanged
+from labkit.exercises.value_remarks import chosen, missing_product, of_rows, other_rows, remark, unchanged
 from labkit.launch.record import LaunchError, strict
 from labkit.source.errors import CompileError, SourceError
 
@@ -256,6 +256,8 @@ def _judge(spec: Spec, ours: Template, source: str, first_line: int, session, re
             shown.diagnosis = replace(shown.diagnosis, say=say or _rows(failures, runs))
         if shown.diagnosis.key == "value" and spec.kind == "python":
             shown.diagnosis = _by_a_product(made, shown, runs)
+        if not shown.diagnosis.say and spec.kind == "python":
+            shown.diagnosis = replace(shown.diagnosis, say=_rows(failures, runs))
         if not shown.diagnosis.say:
             lacks = lacking(ours, source) if shown.diagnosis.key in VAGUE else ""
             shown.diagnosis = replace(shown.diagnosis, say=as_given(ours, source) or lacks)
@@ -422,13 +424,22 @@ def _first_words(spec: Spec, ours: Template, shown: Failure, source: str, joined
     return say
 
 
+def _arrays(values) -> list:
+    """Those of them that are tensors or arrays, as arrays."""
+    return [tensor_to_numpy(x)[0] if hasattr(x, "detach") else x for x in values if hasattr(x, "shape")]
+
+
 def _rows(failures: list[Failure], runs: Runs) -> str:
-    """What the rows of the first result that is wrong everywhere, and has rows, are off by."""
+    """What the rows of the first result that is wrong everywhere, and has rows, are off by, or where they come from."""
     for failure in failures:
         got, expected = runs.results.get(id(failure.case)), failure.case.expected
-        if failure.diagnosis.key in VAGUE and isinstance(got, list) and len(got) == 1 and hasattr(expected, "detach"):
-            inputs = [tensor_to_numpy(a)[0] for a in failure.case.args if hasattr(a, "detach")]
-            if say := of_rows(got[0], tensor_to_numpy(expected)[0], inputs):
+        one = isinstance(got, list) and len(got) == 1
+        got, expected = (x if isinstance(x, (list, tuple)) else [x] for x in (got, expected))
+        if failure.diagnosis.key not in VAGUE or len(got) != len(expected):
+            continue
+        inputs, mine, right = (_arrays(those) for those in (failure.case.args, got, expected))
+        for a, b in zip(mine, right) if len(mine) == len(right) == len(got) else ():
+            if say := (of_rows(a, b, inputs) if one else "") or other_rows(a, b, inputs):
                 return say
     return ""
 
@@ -440,6 +451,8 @@ def _by_a_product(made: Any, shown: Failure, runs: Runs) -> Diagnosis:
         return found
     try:
         named = inspect.signature(made).bind(*shown.case.args).arguments
+        if say := chosen(got, expected, named):
+            return replace(found, say=say)
         product = unchanged(got, expected, named) or missing_product(got, expected, named)
     except (TypeError, ValueError):  # golden's own run calls it with other arguments
         product = unchanged(got, expected, {f"input {k}": a for k, a in enumerate(shown.case.args, 1)})

@@ -25,6 +25,10 @@ _NEW = set(
 )
 _VALUES = (ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp)
 _IN_PLACE = {"sort", "append", "extend", "reverse", "update", "clear", "insert", "remove", "shuffle"}  # they give None
+_COLLECTIVES = (  # of torch.distributed: they write into a tensor that they are given
+    "all_reduce reduce broadcast all_gather all_gather_into_tensor gather scatter reduce_scatter "
+    "reduce_scatter_tensor all_to_all all_to_all_single barrier".split()
+)
 _TAKES = {"map", "filter", "sorted", "max", "min", "reduce"}  # calls that take a function
 
 
@@ -114,7 +118,10 @@ def _python(ours: Template, joined: Joined) -> str:
         return ""
     mine = [n for n in ast.walk(tree) if hasattr(n, "lineno") and joined.place(n.lineno)[0] == CELL]
     last = {n.body[-1] for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)}  # there it lacks a `return`
+    kept = {id(n.value) for n in mine if isinstance(n, ast.Expr)}
     for node in mine:
+        if isinstance(node, ast.Call) and id(node) not in kept and _is_collective(node):
+            return messages.text("slip.in-place", code=_shown(node))
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and _called(node.value) in _NEW:
             return messages.text("slip.thrown-away", code=_shown(node.value))
         if isinstance(node, ast.Expr) and isinstance(node.value, _VALUES) and node not in last:
@@ -134,6 +141,13 @@ def _python(ours: Template, joined: Joined) -> str:
     given = {n.arg for n in ast.walk(tree) if isinstance(n, ast.arg)}
     bare = (_named(mine) & always) - {_called(n) for n in mine if isinstance(n, ast.Call)} - given
     return messages.text("slip.not-called", name=min(bare)) if bare else ""
+
+
+def _is_collective(call: ast.Call) -> bool:
+    """One of torch.distributed that waits, and so gives None."""
+    name = ast.unparse(call.func)
+    waits = not any(k.arg == "async_op" for k in call.keywords)
+    return waits and re.fullmatch(rf"(?:torch\.distributed|dist)\.(?:{'|'.join(_COLLECTIVES)})", name) is not None
 
 
 def same_load(ours: Template, source: str) -> str:

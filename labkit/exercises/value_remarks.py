@@ -88,6 +88,16 @@ def unchanged(got: Any, expected: Any, named: dict[str, Any]) -> str:
     return ""
 
 
+def chosen(got: Any, expected: Any, named: dict[str, Any]) -> str:
+    """That both numbers stand in one sequence among the function's arguments: another was taken than should be."""
+    if not (_number(got) and _number(expected)) or _equal(got, expected):
+        return ""
+    for name, value in named.items():
+        if isinstance(value, (list, tuple)) and all(map(_number, value)) and got in value and expected in value:
+            return messages.text("value.chosen", name=name, got=got, expected=expected)
+    return ""
+
+
 def statements(expected: Any) -> bool:
     """A few words of golden's own about the result, in place of the result."""
     if not isinstance(expected, dict):
@@ -202,6 +212,29 @@ def of_rows(got: Any, expected: Any, inputs: list[Any]) -> str:
             if several:
                 return messages.text(f"value.row-{key}")
     return ""
+
+
+def other_rows(got: Any, expected: Any, inputs: list[Any]) -> str:
+    """That a result is made of rows, or columns, of an input, but of others than it should be; "" otherwise. All are
+    arrays. Nothing is said of an input in which a row stands twice.
+    """
+    if got.shape != expected.shape or got.ndim < 2:
+        return ""
+    for number, given in enumerate(inputs, 1):
+        for key, axis in ("rows", 0), ("columns", got.ndim - 1):
+            if given.ndim != got.ndim:
+                continue
+            there = [line.tobytes() for line in np.moveaxis(given, axis, 0)]
+            has, should = ([line.tobytes() for line in np.moveaxis(x, axis, 0)] for x in (got, expected))
+            if len(set(there)) < len(there) or len(has) < 2 or not set(has) | set(should) <= set(there):
+                continue
+            a, b = (_listed([there.index(line) for line in lines]) for lines in (has, should))
+            return messages.text(f"value.other-{key}", n=number, got=a, expected=b)
+    return ""
+
+
+def _listed(numbers: list[int], most: int = 6) -> str:
+    return ", ".join(map(str, numbers[:most])) + (", ..." if len(numbers) > most else "")
 
 
 def _of_row(numbers: np.ndarray, rows: list[np.ndarray]) -> str:

@@ -194,9 +194,18 @@ def difference_sentence(
     those = [d for d in those if d.at_one_place(alike)] if alike else those
     those = those if len(those) <= most else []
     if one := next((d for d in those if is_right(d.back)), None):
-        return put_right(one.old, one.new, one.code)
+        return _elsewhere(one.old, one.back, source) if not one.new else put_right(one.old, one.new, one.code)
     one = next((d for d in those[:MOST_BUILT] if agrees(d.there)), None) if agrees else None
     return put_right(one.old, one.new, one.code, "same") if one else ""
+
+
+def _elsewhere(old: str, back: str, source: str) -> str:
+    """Of a statement that the answer lacks where ours has it: that it is missing, or stands at another place."""
+    same = next((k for k, (a, b) in enumerate(zip(back, source)) if a != b), len(source))
+    before = re.findall(r"[^;{}]+[;{]", back[:same])
+    if not old.endswith(";") or not before or _count(old, source) == 0:
+        return put_right(old, "", "")
+    return messages.text("repair.right-elsewhere", old=old, code=" ".join(before[-1].split()))
 
 
 def put_right(old: str, new: str, code: str, how: str = "right") -> str:
@@ -249,10 +258,9 @@ def _nearest(ours: Template, source: str, texts: dict[str, str]) -> str:
 
 
 def _parsed(source: str) -> ast.Module:
-    try:
+    with contextlib.suppress(SyntaxError):
         return ast.parse(source)
-    except SyntaxError:
-        return ast.Module([], [])
+    return ast.Module([], [])
 
 
 def _plausible(key: str, names: dict[str, str], source: str, coarse: bool, theirs: ast.Module, right: str) -> bool:
@@ -275,7 +283,9 @@ def _plausible(key: str, names: dict[str, str], source: str, coarse: bool, their
     if key == "unchanged":
         return not re.search(rf"\b{re.escape(names['name'])}\s*[-+*/]?=[^=]", source)
     if key in ("without-call", "no-statement"):
-        return fewer(rf"\b{re.escape(names['name'])}\(")
+        return fewer(rf"\b{names['name']}\(")
+    if key == "rounds-down":
+        return fewer(r"-\s*\(\s*-|ceil|cdiv")
     if key == "not-squared":
         return fewer(r"\*\* ?2|square|pow\(")
     if key == "no-factor":
@@ -455,12 +465,20 @@ def repaired(
             break
         if text != before and (key or not only_usual) and is_right(text):
             new, old, code = apart(before, text)
+            if not new and _by_chance(old, ours):
+                continue
             found.add(messages.text(f"variation.{key}") if key else put_right(old, new, code))
             if len(found) > 1 if coarse else len(new) + len(old) <= SHORT:
                 break
     if coarse:
         return found.pop() if len(found) == 1 else ""
     return min(found, key=len, default="")  # a change at many places says less than one at one
+
+
+def _by_chance(old: str, ours: Template) -> bool:
+    """Is what would be put in a small factor that stands nowhere in our text? It fits these cases, no more."""
+    factor = re.fullmatch(r"[*/] ?(\d+)\.0", old)
+    return bool(factor) and len(factor[1]) < 3 and not re.search(rf"\b{factor[1]}\b", "\n".join(ours.lines))
 
 
 def _mended(tree: ast.Module, theirs: Template) -> Iterator[tuple[str, str]]:

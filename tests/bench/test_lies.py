@@ -118,6 +118,7 @@ def keys(name: str) -> dict[str, str]:
         ("s", 12, 8),
         ("v", 12, 8),
         ("w", 12, 8),
+        ("x", 12, 8),
     ],
 )
 def test_the_key_of_a_stranger_names_each_script(name, wrong, right):
@@ -128,7 +129,7 @@ def test_the_key_of_a_stranger_names_each_script(name, wrong, right):
     )
 
 
-JUDGED = "e08 e02 e16 f04 h11 h26 i15 k10 n15 n11 n14 q01 q04 r01 r07 r16 s01 s14 s20 v04 v05 v14 v20 w05 w17".split()
+JUDGED = "e08 e02 e16 f04 h11 h26 i15 k10 n15 n11 n14 q01 q04 r01 r07 r16 s01 s14 s20 v04 v05 v14 v20 w05 w17 x04 x06 x09 x16".split()
 
 
 @pytest.mark.parametrize("name", [n for n in JUDGED if one_in(3, n, [REPO / "labkit" / "bench"])])
@@ -140,7 +141,9 @@ def test_a_script_is_judged_as_its_key_says(name):
     that reads a value; the device's own clock; calls before the clock in the divisor; a request that
     waits and then reads; compilations that are asked for; one shape with packed weights; an add() of
     the script's own; gaps that are said to be in the figure; a unit; a
-    projection in place of two, one behind the other; what fits the L2 by its own words. A third of them in each run."""
+    projection in place of two, one behind the other; what fits the L2 by its own words;
+    what is brought to the host by nature; the least sample called the typical one; calls set aside and listed; one
+    packed tensor for two. A third of them in each run."""
     said = keys(name[0])[name]
     assert bench.check(Path(__file__).parent / f"scripts_{name[0]}" / f"{name}.py").kinds == ([said] if said else [])
 

@@ -11,7 +11,7 @@ from labkit.exercises import Case, alike, check, known_mistakes, predict, sessio
 from labkit.exercises.diagnose import Diagnosis, compare_values
 from labkit.exercises.spec import load
 from labkit.exercises.stub import Region, Template, parse, template
-from labkit.exercises.value_remarks import missing_product, remark, unchanged
+from labkit.exercises.value_remarks import chosen, missing_product, remark, unchanged
 
 
 @pytest.fixture(autouse=True)
@@ -78,6 +78,10 @@ PYTHON = '''def f(source, things):
         ("edited = Kind", "`Kind` stands without ()"),
         ("edited = Kind() + source", ""),
         ("edited = map(Kind, things)", ""),
+        ("edited = dist.all_reduce(source)", "works in place and gives None"),
+        ("edited = dist.all_reduce(source, async_op=True)", ""),
+        ("dist.all_reduce(source)", ""),
+        ("edited = functools.reduce(max, things)", ""),
     ],
 )
 def test_python(text, said):
@@ -410,6 +414,11 @@ def test_remarks_on_tensors():
 def test_an_argument_that_is_missing(got, expected, said):
     found = missing_product(got, expected, {"ids": [3], "width": 64, "size": 2})
     assert said in found and bool(said) == bool(found)
+
+
+def test_another_number_of_a_sequence_was_taken():
+    assert chosen(8, 4, {"sizes": [1, 2, 4, 8]}) == "Of `sizes` your answer takes 8, where 4 is right."
+    assert not chosen(8, 4, {"sizes": [1, 2, 4]}) and not chosen(4, 4, {"sizes": [4, 8]}) and not chosen(8, 4, {"n": 8})
 
 
 def test_what_stayed_as_it_came_in():

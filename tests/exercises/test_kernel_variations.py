@@ -15,7 +15,7 @@ from labkit.exercises.cases import Case
 from labkit.exercises.judge import examine
 from labkit.exercises.spec import load, load_all
 from labkit.exercises.stub import parse, template
-from labkit.exercises.value_remarks import of_rows
+from labkit.exercises.value_remarks import of_rows, other_rows
 
 
 @pytest.fixture(autouse=True)
@@ -220,6 +220,35 @@ def test_rows_that_are_off_by_one_number(of, said):
     assert said in found and bool(said) == bool(found)
 
 
+@pytest.mark.parametrize(
+    "got, expected, said",
+    [
+        (lambda x: x[::2], lambda x: x[:3], "Other rows of input 1 than asked for: 0, 2, 4, where 0, 1, 2 belong."),
+        (lambda x: x[:, 2:], lambda x: x[:, :2], "Other columns of input 1 than asked for: 2, 3, where 0, 1 belong."),
+        (lambda x: x[::2] + 1, lambda x: x[:3], ""),
+        (lambda x: x[:1], lambda x: x[1:2], ""),
+        (lambda x: x[:3], lambda x: x[:2], ""),
+    ],
+)
+def test_rows_of_an_input_that_were_not_asked_for(got, expected, said):
+    x = np.arange(24.0).reshape(6, 4)
+    assert other_rows(got(x), expected(x), [x]) == said
+    assert other_rows(got(x), expected(x), [np.repeat(x, 2, 0)]) == ""
+
+
+def test_a_statement_that_stands_at_another_place():
+    ours = parse(
+        "void f()\n{\n    // >>> exercise: all | 全部\n    launch();\n    wait();\n    copy();\n    // <<<\n}", "//"
+    )
+    right = variations._plain("launch(); wait(); copy();")
+    for cell, said in (
+        ("launch();\ncopy();\nwait();\n", "`wait();` stands at another place than it must: behind `launch();`"),
+        ("launch();\ncopy();\n", "`wait();` is missing"),
+    ):
+        found = variations.difference_sentence(ours, cell, lambda back: right in variations._plain(back), None)
+        assert found.startswith(said), found
+
+
 # ---- Python: the answer's own text
 
 
@@ -249,6 +278,18 @@ def test_one_change_makes_it_right(cell, said):
     found = variations.repaired(ours, cell, is_right, coarse=False)
     assert said in found or "in place of" in found if said else not found, found
     assert (REPO / "data" / "kernel_variations.csv").is_file()
+
+
+def test_a_small_factor_that_fits_by_chance_is_not_proposed():
+    halved = parse(PYTHON.replace("// n", "// n // 2"), "#")
+    assert variations._by_chance("* 2.0", parse(PYTHON, "#")) and not variations._by_chance("* 2.0", halved)
+    assert not variations._by_chance("* 1024.0", parse(PYTHON, "#")) and not variations._by_chance("+ 1", halved)
+
+
+def test_what_the_answer_rounds_up_is_not_called_rounded_down():
+    right = "need = -(-(a + b) // page)"
+    for source, may in (("need = -(-a // page) + -(-b // page)", False), ("need = (a + b) // page", True)):
+        assert variations._plausible("rounds-down", {}, source, False, variations._parsed(source), right) == may
 
 
 def test_an_excerpt_at_either_end_of_a_text():

@@ -81,7 +81,6 @@ def test_functions_of_the_library_are_in_the_kernel(name):
     assert launches == 1 and off < 1e-5
 
 
-
 def softmax(x):
     return torch.softmax(x * 0.5, -1)
 

@@ -321,6 +321,9 @@ def _spread(c: Case) -> Iterator[Finding]:
         line = (c.script, c.text.mean_line) if c.text.mean_line else c.regions[-1]["end_line"]
         lows = [r["value_us"] for r in c.regions]
         yield c.find("spread", line, c.text.how, samples=len(lows), least=min(lows), most=max(lows))
+    elif c.text.least and says(words.TYPICAL, c.claims) and not says(words.WHICH, c.claims):
+        lows = [r["value_us"] for r in c.regions]
+        yield c.find("spread", (c.script, c.text.least), "typical", samples=len(lows), least=min(lows), most=max(lows))
 
 
 def _dropped(c: Case) -> Iterator[Finding]:

@@ -154,10 +154,23 @@ def _sizes(c: Case, sides: dict[tuple, list[dict]]) -> Iterator[Finding]:
                 for side in (one, two)
             ]  # views count
             work = [median(_elements(r, common) for r in side) for side in (one, two)]
+            if _packed(one, two):
+                continue
             if not mine & its and all(takes) and not takes[0] & takes[1] and max(work) > 1.1 * min(work):
                 shown = [str(list(max(side, key=prod))) for side in (mine, its)]
                 yield c.find("mismatch", two[0]["line"], "sizes", one=shown[0], other=shown[1])
                 return
+
+
+def _packed(one: list[dict], two: list[dict]) -> bool:
+    """Do both give results of the same shape, and does one of them take in one tensor what the other takes in two or
+    three of that shape, side by side?"""
+    gives = [{largest_of(map(tuple, r["gives"])) for r in side} for side in (one, two)]
+    if gives[0] != gives[1] or len(gives[0]) != 1 or not (shape := next(iter(gives[0]))):
+        return False
+    taken = [{tuple(s) for r in side for s in r["takes"]} for side in (one, two)]
+    wide = {(*shape[:-1], k * shape[-1]) for k in (2, 3)}
+    return any(mine <= {shape} and its & wide and its <= wide | {shape} for mine, its in (taken, taken[::-1]))
 
 
 def _common(c: Case, one: list[dict], two: list[dict]) -> set[tuple]:

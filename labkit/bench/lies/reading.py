@@ -30,7 +30,7 @@ _INDEX = r"^(round|lap|i|k|iter\w*|step|sample|run|rep\w*|index|idx|n|size|batch
 _TIME = r"^(us|ms|ns|s|t|sec\w*|time\w*|lat\w*|dur\w*|micro\w*|milli\w*|elapsed\w*|value)$"
 _SAID = (
     r"\bdrop(s|ped|ping)?\b(?!.?out)|discard|outlier|trim|exclud|reject|filter(ed)? out|remov|thrown|skipp|clipp"
-    r"|winsor|\bkept\b|left out|\d+ of \d+|interquartile mean|丢弃|离群|剔除"
+    r"|winsor|\bkept\b|left out|set aside|\d+ of \d+|without (the )?\d+|interquartile mean|丢弃|离群|剔除"
 )
 _OF_WARMING = r"warm.?up|warming|first (\d+|few|call|lap|run|sample)|预热"
 
@@ -53,6 +53,7 @@ class Text:
     spreads: list[tuple[str, int]] = field(default_factory=list)  # (file, line) of what shows a spread
     mean_line: int = 0
     how: str = "mean"
+    least: int = 0  # the line where the least sample is taken
     drops: list[Drop] = field(default_factory=list)
     quantum: tuple[float, int, bool] | None = None
     cpu_clock: tuple[str, int] | None = None
@@ -220,7 +221,7 @@ class _Reader:
             elif name in ("min", "max") and any(k.arg == "key" for k in n.keywords):
                 continue  # it picks a candidate, not a sample
             elif name in ("min", "amin") and self._timed(n):
-                least = n.lineno
+                least = self.found.least = n.lineno
                 if not self.found.mean_line:
                     self.found.mean_line, self.found.how = n.lineno, "min"
             elif name in ("max", "amax") and self._timed(n):
@@ -228,6 +229,8 @@ class _Reader:
             elif isinstance(n, ast.Subscript) and not isinstance(n.slice, ast.Slice) and _name(n.value) in self.orders:
                 picked = places.setdefault(_name(n.value), set())
                 picked.add(ast.unparse(n.slice))
+                if _value(n.slice) == 0 and self._timed(n.value):
+                    self.found.least = n.lineno
                 if len(picked) > 1 or any(isinstance(x, (ast.BinOp, ast.Call)) for x in ast.walk(n.slice)):
                     shown(n)
             elif (

@@ -33,7 +33,8 @@ KERNEL = (
     r"|time (spent )?on the (device|npu|card)|kernel (only|alone)|设备时间|kernel ?(耗时|时间)"
 )
 TRANSFER = (
-    r"transfer|\bcop(y|ies|ying)\b|end.to.end|\be2e\b|\bh2d\b|\bd2h\b|upload|download|host.to.|拷贝|搬运|传输|端到端"
+    r"\b(bring|fetch|pull|mov|send|return|hand)\w* [^.\n]{0,40}\b(to|onto|from) the (host|device|card|npu)\b"
+    r"|transfer|\bcop(y|ies|ying)\b|end.to.end|\be2e\b|\bh2d\b|\bd2h\b|upload|download|host.to.|拷贝|搬运|传输|端到端"
 )
 ASKED = r"end.to.end|\be2e\b|request|response|round.?trip|\bclient|\busers?\b|请求|响应|端到端"
 REQUEST = rf"{ASKED}|latenc|时延|延迟"
@@ -60,6 +61,9 @@ PERCENTILES = (
     r"|\bmad\b|±|\+-|\+/-"
     r"|interval|中位|分位|标准差"
 )
+# A figure that is called the usual one; and which of the samples it is.
+TYPICAL = r"\btypical|\busual|\bnormally\b|\bexpect\w* (time|latenc|cost)|on average|通常|典型|一般|平均"
+WHICH = rf"{PERCENTILES}|\b(lowest|fastest|best|shortest|minim\w+|min|least|mean|lower bound)\b|最小|最快|最低|均值"
 EMPTY = r"overhead|\bempty\b|baseline cost|\bnull\b|空"
 CPU = r"\bcpu\b|\bnumpy\b|on the host\b"
 DEVICE = r"\bnpu\b|ascend|\b910|\bgpu\b|\bcuda\b|昇腾"
