@@ -56,8 +56,8 @@ class Budget:
     cpu_s: float = 6.0
     all_s: float = 20.0
     device_all_s: float = 120.0
-    idle_s: float = 6.0
-    device_idle_s: float = 6.0
+    idle_s: float = 5.0
+    device_idle_s: float = 5.0
     launch_s: float = 5.0
     build_s: float = 120.0
     wall_s: float = 600.0
