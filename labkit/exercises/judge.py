@@ -426,7 +426,8 @@ def _first_words(spec: Spec, ours: Template, shown: Failure, source: str, joined
 
 def _arrays(values) -> list:
     """Those of them that are tensors or arrays, as arrays."""
-    return [tensor_to_numpy(x)[0] if hasattr(x, "detach") else x for x in values if hasattr(x, "shape")]
+    those = ((x, hasattr(x, "detach")) for x in values)
+    return [tensor_to_numpy(x)[0] if is_tensor else x for x, is_tensor in those if is_tensor or hasattr(x, "__array__")]
 
 
 def _rows(failures: list[Failure], runs: Runs) -> str:

@@ -111,17 +111,19 @@ def judge(spec: Spec, value: Any, right: Any) -> Diagnosis | None:
     if wanted == "choice":
         return Diagnosis("prediction-wrong-choice", {"got": got})
     side = messages.text("exercise.large" if abs(value) > abs(right) else "exercise.small")
-    times = factor(value, right) or _times(value, right)
-    numbers = {"got": got, "factor": times, "side": side, "unit": unit(spec) or "-"}
-    return Diagnosis(_number_key(value, right), numbers)
+    share = unit(spec) == "%"
+    times = 0 if share else factor(value, right)
+    numbers = {"got": got, "factor": times or _times(value, right), "side": side, "unit": unit(spec) or "-"}
+    return Diagnosis(_number_key(value, right, share), numbers)
 
 
-def _number_key(value: Any, right: Any) -> str:
+def _number_key(value: Any, right: Any, share: bool) -> str:
+    """share: in per cent, of which no unit is off by 2 or by 8."""
     if isinstance(right, int) and abs(value - right) == 1:
         return "prediction-off-by-one"
     if value == -right:
         return "prediction-sign"
-    if factor(value, right) and value * right > 0:
+    if not share and factor(value, right) and value * right > 0:
         return "prediction-unit-factor"
     if _times(value, right) and value * right > 0:
         return "prediction-times" if abs(value) > abs(right) else "prediction-part"

@@ -4,10 +4,24 @@ from __future__ import annotations
 
 import ast
 
+import numpy as np
 import pytest
+import torch
 from places import FIXTURES
 
-from labkit.exercises import Case, alike, check, known_mistakes, predict, session, slips, variations
+from labkit.exercises import (
+    Case,
+    Out,
+    alike,
+    check,
+    judge,
+    known_mistakes,
+    predict,
+    prediction,
+    session,
+    slips,
+    variations,
+)
 from labkit.exercises.diagnose import Diagnosis, compare_values
 from labkit.exercises.spec import load
 from labkit.exercises.stub import Region, Template, parse, template
@@ -419,6 +433,17 @@ def test_an_argument_that_is_missing(got, expected, said):
 def test_another_number_of_a_sequence_was_taken():
     assert chosen(8, 4, {"sizes": [1, 2, 4, 8]}) == "Of `sizes` your answer takes 8, where 4 is right."
     assert not chosen(8, 4, {"sizes": [1, 2, 4]}) and not chosen(4, 4, {"sizes": [4, 8]}) and not chosen(8, 4, {"n": 8})
+
+
+def test_a_share_is_off_by_no_unit():
+    assert prediction._number_key(50.0, 25.0, True) == "prediction-times"
+    assert prediction._number_key(50.0, 25.0, False) == "prediction-unit-factor"
+
+
+def test_what_the_results_are_compared_with_are_tensors_and_arrays():
+    """A case's Out has a shape as well, and no elements."""
+    given = [Out((2, 3), "float16"), torch.ones(2), np.zeros(3), 4]
+    assert [a.tolist() for a in judge._arrays(given)] == [[1, 1], [0, 0, 0]]
 
 
 def test_what_stayed_as_it_came_in():
