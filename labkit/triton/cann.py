@@ -338,15 +338,18 @@ def fill(module: ModuleType) -> None:
 
 
 def libdevice() -> ModuleType:
-    """triton.language.extra.libdevice, as public kernels and Inductor call it: the functions above in place of CUDA's
-    of the same name. The rest are CUDA's, whose symbols labkit.triton.elementwise knows or refuses.
+    """triton.language.extra.libdevice, as public kernels and Inductor call it: CUDA's, whose symbols
+    labkit.triton.elementwise knows or refuses, with the functions above where it knows none.
     """
     from triton.language.extra.cuda import libdevice as cuda
+
+    from labkit.triton.elementwise import RULES
 
     module = ModuleType("labkit.triton.cann.libdevice")
     module.__dict__.update({k: v for k, v in vars(cuda).items() if not k.startswith("__")})
     for name in LIBDEVICE:
-        setattr(module, name, _here[name])
+        if f"libdevice.{name}" not in RULES:
+            setattr(module, name, _here[name])
     return module
 
 

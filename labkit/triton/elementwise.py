@@ -143,7 +143,6 @@ RULES: dict[str, Callable] = {
     "libdevice.exp2": unary("Muls({d}, {a}, 0.693147180559945f, {n});", "Exp({d}, {d}, {n});"),
     "libdevice.pow": binary("Power", "Power({d}, {a}, {s}, {n});", "Power({d}, {s}, {a}, {n});"),
     "libdevice.fmod": remainder, "arith.remf": remainder,
-    "libdevice.log1p": unary("Adds({d}, {a}, 1.0f, {n});", "Ln({d}, {d}, {n});"),
 }  # fmt: skip
 SHORT = {"erf": "erf"}  # names of CUDA's libdevice whose last letter is their own
 CONVERSIONS = (
