@@ -1,6 +1,7 @@
-"""Modelled beside measured for each kernel that the clock has a case for, as a table for data/measured/.
+"""Modelled beside measured, as a table for data/measured/: the launches that the clock has a published case for, and
+each kernel of the workbook (our solution of each exercise that is one, on its largest case).
 
-    make(file)      on a node: each case of labkit.calibration.cases on the twin, then on the card
+    make(file)      on a node: each case of `cases` on the twin, then on the card
     read(folder)    what nodes have given back; show() compares it with what the clock says today
 
 A row is one launch: the median of its repeats by the card's events, each with an L2 that was written over before (the
@@ -13,6 +14,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 import os
 import re
 import statistics
@@ -24,6 +26,10 @@ from pathlib import Path
 
 from labkit import chips, messages, paths
 from labkit.batch.state import write
+from labkit.exercises import launch
+from labkit.exercises.cases import InOut
+from labkit.exercises.spec import Spec, load_all
+from labkit.exercises.stub import template
 
 KINDS = ("measured", "stand-in")
 REPEATS, WARM_UP = 20, 3
@@ -166,27 +172,56 @@ def times(target: str, only: list[str]) -> dict:
     import torch
 
     from labkit import device
-    from labkit.calibration.cases import Bench, cases
 
     device.install()
     card = torch.npu.get_device_name(0) if target == "npu" else ""
     version = getattr(sys.modules.get("torch_npu"), "__version__", "")
     flush = torch.empty(_L2_BYTES, dtype=torch.uint8).npu() if target == "npu" else None
-    benches: dict[str, Bench] = {}
     found: dict[str, list[float]] = {}
-    for case in cases():
-        if only and not case.name.startswith(tuple(only)):
+    for name, launched in cases(chips.chosen()).items():
+        if only and not name.startswith(tuple(only)):
             continue
-        chip = chips.chosen()
-        bench = benches.setdefault(chip, Bench(chip))
         held = []
         for _ in range(1 if flush is None else WARM_UP + REPEATS):
             if flush is not None:
                 flush.zero_()
                 torch.npu.synchronize()
-            held.append(float(case.launch(bench).time_us))
-        found[case.name] = held if flush is None else held[WARM_UP:]
+            held.append(launched())
+        found[name] = held if flush is None else held[WARM_UP:]
     return {"card": card, "torch_npu": str(version), "times": found}
+
+
+def cases(chip: str) -> dict[str, Callable[[], float]]:
+    """Name -> one launch, which gives its microseconds. The clock's published cases have the names that they have in
+    data/published_times.csv, those of the workbook's kernels are kernel/EXERCISE.
+    """
+    from labkit.calibration.cases import Bench
+    from labkit.calibration.cases import cases as published
+
+    bench = Bench(chip)
+    made = {case.name: lambda case=case: float(case.launch(bench).time_us) for case in published()}
+    return made | {f"kernel/{s.id}": _Exercise(s, chip) for s in load_all() if s.kind == "kernel" and s.needs != "npu"}
+
+
+class _Exercise:
+    """Our solution of an exercise, built at the first launch; each launch begins with tensors of its own."""
+
+    def __init__(self, spec: Spec, chip: str) -> None:
+        self.spec, self.chip, self.kernel = spec, chip, None
+
+    def __call__(self) -> float:
+        spec = self.spec
+        if self.kernel is None:
+            ours, name = template(spec), f"exercise {spec.id}"
+            self.kernel = launch.build(ours.join(ours.solution(), name).text, name, spec.entry)
+            self.kernel.chip, self.kernel.l2 = self.chip, "cold"
+            self.case = max(spec.function(spec.cases)(0, False), key=lambda case: sum(map(_elements, case.args)))
+        return float(launch.run_kernel(spec, self.kernel, self.case)[1].time_us)
+
+
+def _elements(argument) -> int:
+    shape = getattr(argument.tensor if isinstance(argument, InOut) else argument, "shape", ())
+    return shape if isinstance(shape, int) else math.prod(shape) if shape else 0
 
 
 if __name__ == "__main__":

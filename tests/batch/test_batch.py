@@ -17,6 +17,9 @@ pytest.importorskip("distributed")
 
 from labkit import cli
 from labkit.batch import measured, run, schedule
+from labkit.exercises import launch
+from labkit.exercises.spec import load, load_all
+from labkit.exercises.stub import template
 
 
 def batch(*words: str, **options) -> list[str]:
@@ -96,6 +99,19 @@ def test_a_wrong_call_says_so_and_runs_nothing(words, said, tmp_path):
 
 
 # ---- modelled beside measured
+
+
+def test_each_kernel_of_the_workbook_has_a_row(tmp_path):
+    """All are listed; one is launched, by name, on its largest case and with an empty L2."""
+    there = {name for name in measured.cases("910B1") if name.startswith("kernel/")}
+    assert there == {f"kernel/{s.id}" for s in load_all() if s.kind == "kernel"} and len(there) > 30
+    made = measured.make(tmp_path / "m.csv", only=["kernel/add_compute"], clock=lambda case, us: us * 2)
+    assert [(r.case, r.group, r.kind) for r in made] == [("kernel/add_compute", "kernel", "stand-in")]
+    spec = load("add_compute")
+    case = max(spec.function(spec.cases)(0, False), key=lambda c: c.args[0].numel())
+    kernel = launch.build("\n".join(template(spec).lines), "exercise add_compute", spec.entry)
+    kernel.l2 = "cold"
+    assert made[0].modelled_us == launch.run_kernel(spec, kernel, case)[1].time_us
 
 
 def test_without_a_card_nothing_is_called_measured(tmp_path, capsys):
