@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import contextlib
 import copy
 import difflib
 import keyword
@@ -58,6 +59,29 @@ def bears(ours: Template, source: str, wrong: str, lenient: bool = False) -> boo
             return False
         marked &= _within(put, mine) > 0 if d > c else bool(out)
     return marked or _ratio(mine, theirs) >= ALIKE
+
+
+def whole(ours: Template, source: str) -> str:
+    """The file with the learner's part in it, "" where that is no Python."""
+    with contextlib.suppress(SyntaxError):
+        return ast.unparse(ast.parse(ours.join(source, "exercise").text))
+    return ""
+
+
+def common(one: str, other: str) -> float:
+    """The share of words in common, in whatever order."""
+    return difflib.SequenceMatcher(
+        None, *(re.findall(r"\w+|\S", text) for text in (one, other)), autojunk=False
+    ).quick_ratio()
+
+
+def nearest(ours: Template, source: str, texts: dict[str, str]) -> str:
+    """The sentence of the variation whose text is nearest to the learner's, "" where two are equally near."""
+    if not (mine := whole(ours, source)):
+        return ""
+    near = {say: difflib.SequenceMatcher(None, mine, text, autojunk=False).ratio() for say, text in texts.items()}
+    best = [say for say in near if near[say] == max(near.values())]
+    return best[0] if len(best) == 1 else ""
 
 
 def has_what_it_lacks(ours: Template, source: str, wrong: str) -> bool:

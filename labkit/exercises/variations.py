@@ -25,7 +25,7 @@ import numpy as np
 
 from labkit import messages, paths
 from labkit.exercises import kernel_changes
-from labkit.exercises.alike import bears, words
+from labkit.exercises.alike import bears, common, nearest, whole, words
 from labkit.exercises.cases import Case, tolerance_of
 from labkit.exercises.changes import LONGEST, SHORT, apart, around_number, changes, mends
 from labkit.exercises.diagnose import mismatches, tensor_to_numpy
@@ -43,21 +43,23 @@ def sentence(ours: Template, source: str, agrees: Callable[[str], bool], coarse:
     that are equally near to the answer's text. source: the learner's text, which must not speak
     against it. coarse: the results say little (yes or no, an exception), so that only a single sentence counts.
     """
-    tree, theirs = ast.parse("\n".join(ours.lines)), _parsed(source)
-    same = ast.unparse(tree)
-    end, right = time.process_time() + SECONDS, ours.solution()
+    tree, theirs, right = ast.parse("\n".join(ours.lines)), _parsed(source), ours.solution()
+    same, mine = ast.unparse(tree), whole(ours, source)
+    those = [
+        (common(mine, text), messages.text(f"variation.{key}", **names), text)
+        for key, names, text, _ in _texts(tree, ours)
+        if text != same and _plausible(key, names, source, coarse, theirs, right)
+    ]
+    end = time.process_time() + SECONDS
     found: dict[str, str] = {}  # sentence -> the varied text
-    for key, names, text, _ in _texts(tree, ours):
+    for _, say, text in sorted(those, key=lambda one: -one[0]):  # what reads like the answer first: time is limited
         if time.process_time() > end:
             break
-        say = messages.text(f"variation.{key}", **names)
-        if say in found or text == same or not _plausible(key, names, source, coarse, theirs, right):
-            continue
-        if agrees(text):
+        if say not in found and agrees(text):
             found[say] = text
             if coarse and len(found) > 1:
                 return ""
-    return _nearest(ours, source, found) if len(found) > 1 else next(iter(found), "")
+    return nearest(ours, source, found) if len(found) > 1 else next(iter(found), "")
 
 
 # ---- C++
@@ -244,17 +246,6 @@ def _contradicts(one: kernel_changes.Variation, ours: Template, source: str) -> 
 
 
 # ---- Python
-
-
-def _nearest(ours: Template, source: str, texts: dict[str, str]) -> str:
-    """The sentence of the variation whose text is nearest to the learner's, "" where two are equally near."""
-    try:
-        mine = ast.unparse(ast.parse(ours.join(source, "exercise").text))
-    except SyntaxError:
-        return ""
-    near = {say: SequenceMatcher(None, mine, text, autojunk=False).ratio() for say, text in texts.items()}
-    best = [say for say in near if near[say] == max(near.values())]
-    return best[0] if len(best) == 1 else ""
 
 
 def _parsed(source: str) -> ast.Module:
