@@ -73,7 +73,8 @@ def make(file: Path, only: Iterable[str] = (), clock: Callable[[str, float], flo
         return []
     facts = {"card": "stand-in", "torch_npu": "", "times": {}} if clock else _ask("npu", only, chips.chosen())
     chip = chip_of(facts["card"])
-    modelled = _ask("twin", only, chip)["times"]
+    twin = _ask("twin", only, chip)
+    modelled = twin["times"]
     if clock:
         facts["times"] = {case: [clock(case, us[0])] for case, us in modelled.items()}
     rows = []
@@ -85,6 +86,8 @@ def make(file: Path, only: Iterable[str] = (), clock: Callable[[str, float], flo
                     (max(times) - min(times)) / middle, KINDS[clock is not None], facts["card"], facts["torch_npu"])
             )  # fmt: skip
     save(file, rows)
+    for case, why in (twin["failed"] | facts.get("failed", {})).items():
+        print(messages.text("batch.not-measured", case=case, why=why), file=sys.stderr)
     kind = KINDS[clock is not None]
     print(messages.text("batch.measured", count=len(rows), kind=kind, file=paths.display_path(file)))
     return rows
@@ -168,7 +171,7 @@ def _ask(target: str, only: Iterable[str], chip: str) -> dict:
 
 
 def times(target: str, only: list[str]) -> dict:
-    """{"card", "torch_npu", "times": {case: [us, ...]}}, in this process."""
+    """{"card", "torch_npu", "times": {case: [us, ...]}, "failed": {case: why}}, in this process."""
     import torch
 
     from labkit import device
@@ -178,17 +181,22 @@ def times(target: str, only: list[str]) -> dict:
     version = getattr(sys.modules.get("torch_npu"), "__version__", "")
     flush = torch.empty(_L2_BYTES, dtype=torch.uint8).npu() if target == "npu" else None
     found: dict[str, list[float]] = {}
+    failed: dict[str, str] = {}
     for name, launched in cases(chips.chosen()).items():
         if only and not name.startswith(tuple(only)):
             continue
         held = []
-        for _ in range(1 if flush is None else WARM_UP + REPEATS):
-            if flush is not None:
-                flush.zero_()
-                torch.npu.synchronize()
-            held.append(launched())
+        try:
+            for _ in range(1 if flush is None else WARM_UP + REPEATS):
+                if flush is not None:
+                    flush.zero_()
+                    torch.npu.synchronize()
+                held.append(launched())
+        except Exception as error:  # one kernel that fails on the card costs its own row only
+            failed[name] = f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error).strip() else ''}"
+            continue
         found[name] = held if flush is None else held[WARM_UP:]
-    return {"card": card, "torch_npu": str(version), "times": found}
+    return {"failed": failed, "card": card, "torch_npu": str(version), "times": found}
 
 
 def cases(chip: str) -> dict[str, Callable[[], float]]:

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from labkit import messages, paths
+from labkit.build import process
 from labkit.build.compile_hints import ErrorContext, absent, advise, undeclared
 from labkit.build.compiler_output import Diagnostic, Frame, read
 from labkit.source.braces import unbalanced
@@ -36,7 +37,11 @@ def compile_error(stderr: str, *, filename: str | None, text: str | None, comman
     problems = report.problems(errors)
     if not problems:
         said = next((s for s in reversed(stderr.strip().split("\n")) if s.strip()), messages.text("build.silent"))
-        problems = [_problem(filename or "", 0, 0, said.strip(), None, raw=said)]
+        what = hint = None
+        if re.search(r"out of memory|memory exhausted|bad_alloc", stderr):
+            gib = process.MOST_KIB >> 20
+            what, hint = messages.text("build.memory.what", gib=gib), messages.text("build.memory.try")
+        problems = [_problem(filename or "", 0, 0, what or said.strip(), hint, raw=said)]
     return CompileError(problems, stderr=stderr, command=command, text=text, filename=filename)
 
 

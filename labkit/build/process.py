@@ -5,9 +5,11 @@ And how much of the machine a process has had: a limit of wall time alone would 
 
 from __future__ import annotations
 
+import errno
 import glob
 import os
 import shlex
+import shutil
 import signal
 import subprocess
 import threading
@@ -54,6 +56,13 @@ def wants_processor(pid: int) -> bool:
     return False
 
 
+# A source may ask for more than a machine has (#include "/dev/zero", a template without an end): each process of a
+# compiler gets half of the memory, and so many seconds of processor time. PyTorch's headers take 1.5 GiB.
+MOST_KIB = min(max(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2048, 4 << 20), 16 << 20)
+_MOST_S = 900
+_LIMITED = ("/bin/sh", "-c", f'ulimit -v {MOST_KIB} 2>/dev/null; ulimit -t {_MOST_S}; exec "$@"', "compiler")
+
+
 class Workers:
     """Processes that belong together: `stop` ends all of them, from whatever thread they run in.
 
@@ -68,11 +77,13 @@ class Workers:
 
     def run(self, command: Sequence[str], *, timeout: float, env: dict[str, str] | None = None) -> tuple[int, str]:
         """(exit code, stderr) of a command given as words. Raises TooSlow, OSError. After stop(): (0, "") at once."""
+        if shutil.which(command[0], path=(env or os.environ).get("PATH")) is None:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), command[0])
         with self._lock:
             if self.stopped:
                 return 0, ""
             process = subprocess.Popen(
-                list(command),
+                [*_LIMITED, *command],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.PIPE,

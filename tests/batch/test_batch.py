@@ -119,6 +119,19 @@ def test_without_a_card_nothing_is_called_measured(tmp_path, capsys):
     assert "Nothing was measured" in capsys.readouterr().err
 
 
+def test_a_kernel_that_fails_costs_its_own_row_only(tmp_path, monkeypatch, capsys):
+    def fails():
+        raise RuntimeError("507035, vector core exception\nand more")
+
+    monkeypatch.setattr(measured, "cases", lambda chip: {"a": lambda: 2.0, "b": fails, "c": lambda: 3.0})
+    told = measured.times("twin", [])
+    assert told["times"] == {"a": [2.0], "c": [3.0]}
+    assert told["failed"] == {"b": "RuntimeError: 507035, vector core exception"}
+    monkeypatch.setattr(measured, "_ask", lambda *_: told)
+    assert [r.case for r in measured.make(tmp_path / "m.csv", clock=lambda case, us: us)] == ["a", "c"]
+    assert "b has no row: RuntimeError: 507035" in capsys.readouterr().err
+
+
 def test_a_stand_ins_rows_say_so_and_come_back(tmp_path, capsys):
     made = measured.make(tmp_path / "m.csv", only=["launch/1/", "launch/12/"], clock=lambda case, us: us * 1.25)
     assert made and all(r.kind == "stand-in" and abs(r.error + 0.2) < 1e-5 for r in made)

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import ctypes
+import subprocess
+import sys
+import time
+from pathlib import Path
 
 import pytest
 import torch
@@ -10,6 +14,7 @@ from same import equal  # noqa: E402
 
 import labkit
 from labkit import paths
+from labkit.build.process import descendants, processor_time
 from labkit.launch.kernel import ArgumentError
 
 HEAD = '#include "kernel_operator.h"\nusing namespace AscendC;\n'
@@ -373,3 +378,29 @@ def test_a_header_with_the_attributes_of_the_device_compiler(tmp_path):
         labkit.kernel(file)
     line = 1 + file.read_text().split("\n").index("    a.SetGlobalBuffer((__gm__ float*)x + thrice(0), n);")
     assert f"own.asc, line {line}: " in str(raised.value)
+
+
+def test_a_launch_ends_with_the_program_that_made_it():
+    """Killed without a word while its kernel loops, long before the kernel's time is up."""
+    body = "volatile uint32_t i = 0; while (true) { i = i + 1; }"
+    text = HEAD + f'extern "C" __global__ __aicore__ void loop(GM_ADDR x) {{ {body} }}\n'
+    program = "import sys, labkit, torch; labkit.kernel(text=sys.argv[1], filename='l.asc', timeout=300)[1](torch.zeros(8).npu())"
+    with subprocess.Popen([sys.executable, "-c", program, text]) as started:
+        loops: list[int] = []
+        while not loops and started.poll() is None:
+            below = descendants(started.pid)
+            loops = [pid for pid in below if program_of(pid).endswith(b"/twin-runner") and processor_time(pid) > 1]
+            time.sleep(0.1)
+        started.kill()
+    assert len(loops) == 1
+    end = time.monotonic() + 60
+    while program_of(loops[0]) and time.monotonic() < end:
+        time.sleep(0.1)
+    assert not program_of(loops[0])
+
+
+def program_of(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().partition(b"\0")[0]
+    except OSError:
+        return b""
