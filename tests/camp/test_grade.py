@@ -113,6 +113,7 @@ def test_a_worker_compiles_nothing_of_the_labs(tmp_path):
     """
     prepared = """
 import json
+from labkit.build import runtime
 from labkit.camp import remote
 entries = [str(p) for p in remote.prepared()]
 print(json.dumps([entries, [str(runtime.library()), str(runtime.runner())]]))
