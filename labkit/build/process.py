@@ -77,11 +77,11 @@ class Workers:
 
     def run(self, command: Sequence[str], *, timeout: float, env: dict[str, str] | None = None) -> tuple[int, str]:
         """(exit code, stderr) of a command given as words. Raises TooSlow, OSError. After stop(): (0, "") at once."""
-        if shutil.which(command[0], path=(env or os.environ).get("PATH")) is None:
-            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), command[0])
         with self._lock:
             if self.stopped:
                 return 0, ""
+            if shutil.which(command[0], path=(env or os.environ).get("PATH")) is None:
+                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), command[0])
             process = subprocess.Popen(
                 [*_LIMITED, *command],
                 stdin=subprocess.DEVNULL,
