@@ -119,6 +119,7 @@ def keys(name: str) -> dict[str, str]:
         ("v", 12, 8),
         ("w", 12, 8),
         ("x", 12, 8),
+        ("y", 12, 8),
     ],
 )
 def test_the_key_of_a_stranger_names_each_script(name, wrong, right):
