@@ -57,7 +57,8 @@ def wants_processor(pid: int) -> bool:
 
 
 # A source may ask for more than a machine has (#include "/dev/zero", a template without an end): each process of a
-# compiler gets half of the memory, and so many seconds of processor time. PyTorch's headers take 1.5 GiB.
+# compiler gets half of the memory, 4 to 16 GiB of address space, and so many seconds of processor time. PyTorch's
+# headers take 1.5 GiB.
 MOST_KIB = min(max(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2048, 4 << 20), 16 << 20)
 _MOST_S = 900
 _LIMITED = ("/bin/sh", "-c", f'ulimit -v {MOST_KIB} 2>/dev/null; ulimit -t {_MOST_S}; exec "$@"', "compiler")
