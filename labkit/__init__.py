@@ -11,7 +11,7 @@ import os
 # A torch_npu wheel without CANN makes a plain `import torch` raise; labkit decides itself which device to use.
 os.environ.setdefault("TORCH_DEVICE_BACKEND_AUTOLOAD", "0")
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _PUBLIC = {
     "kernel": ("labkit.launch.kernel", "kernel"),

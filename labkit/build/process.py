@@ -61,14 +61,21 @@ def wants_processor(pid: int) -> bool:
 # headers take 1.5 GiB.
 MOST_KIB = min(max(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2048, 4 << 20), 16 << 20)
 _MOST_S = 900
-_LIMITED = ("/bin/sh", "-c", f'ulimit -v {MOST_KIB} 2>/dev/null; ulimit -t {_MOST_S}; exec "$@"', "compiler")
+# Beside the compiler a second process reads standard input, whose other end only this program holds: when it ends, in
+# whatever way, the read does, and with it the whole session.
+_SCRIPT = f"""exec 3<&0 4>&2 </dev/null 2>/dev/null
+ulimit -v {MOST_KIB}; ulimit -t {_MOST_S}
+{{ read -r line <&3; kill -KILL 0; }} 4>&- & watch=$!
+"$@" 2>&4 3<&- 4>&-; status=$?
+kill $watch; wait $watch; exit $status"""
+_LIMITED = ("/bin/sh", "-c", _SCRIPT, "compiler")
 
 
 class Workers:
     """Processes that belong together: `stop` ends all of them, from whatever thread they run in.
 
     Each has a session of its own: a driver's children (cc1plus, ld) end with it, and an interrupt that a notebook
-    sends to Python alone still reaches them.
+    sends to Python alone still reaches them. It ends with this program, even where that is killed.
     """
 
     def __init__(self) -> None:
@@ -83,14 +90,21 @@ class Workers:
                 return 0, ""
             if shutil.which(command[0], path=(env or os.environ).get("PATH")) is None:
                 raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), command[0])
-            process = subprocess.Popen(
-                [*_LIMITED, *command],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.PIPE,
-                env=env or c_locale(),
-                start_new_session=True,
-            )
+            ours, alive = os.pipe()
+            try:
+                process = subprocess.Popen(
+                    [*_LIMITED, *command],
+                    stdin=ours,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.PIPE,
+                    env=env or c_locale(),
+                    start_new_session=True,
+                )
+            except BaseException:
+                os.close(alive)
+                raise
+            finally:
+                os.close(ours)
             self._running.add(process)
         try:
             stderr = process.communicate(timeout=timeout)[1].decode(errors="replace")
@@ -101,9 +115,13 @@ class Workers:
                 raise TooSlow(timeout) from None
             raise
         finally:
+            os.close(alive)
             with self._lock:
                 self._running.discard(process)
-        return (0, "") if self.stopped else (process.returncode, stderr)
+        status = (
+            process.returncode if process.returncode <= 128 else 128 - process.returncode
+        )  # as a shell says signals
+        return (0, "") if self.stopped else (status, stderr)
 
     def stop(self) -> None:
         with self._lock:

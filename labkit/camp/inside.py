@@ -18,7 +18,8 @@ import sys
 
 from labkit.camp import lockdown
 
-_NEW = 0x10000000 | 0x00020000 | 0x20000000 | 0x40000000 | 0x08000000 | 0x04000000  # user, mount, pid, net, ipc, uts
+_USER, _NET = 0x10000000, 0x40000000
+_NEW = _USER | _NET | 0x00020000 | 0x20000000 | 0x08000000 | 0x04000000  # and mount, pid, ipc, host name
 _PRIVATE, _NODEV, _NOSUID, _NOEXEC = 0x44000, 4, 2, 8
 INET, INET6, NETLINK, UNIX = 2, 10, 16, 1
 
@@ -27,11 +28,7 @@ def namespaces(plan: dict) -> None:
     """User, mount, pid, network, ipc and host name of its own; goes on in the new pid namespace's child. Scratch
     folder and /dev/shm are memory that vanishes with it.
     """
-    uid, gid = os.getuid(), os.getgid()
-    lockdown.call("unshare", _NEW)
-    for name, text in (("setgroups", "deny"), ("uid_map", f"{uid} {uid} 1"), ("gid_map", f"{gid} {gid} 1")):
-        with open(f"/proc/self/{name}", "w", encoding="ascii") as file:
-            file.write(text)
+    _unshare(_NEW)
     child = os.fork()
     if child:
         _wait(child)
@@ -46,6 +43,21 @@ def namespaces(plan: dict) -> None:
     worker = os.fork()  # the first process of a pid namespace ignores signals and must collect the orphans
     if worker:
         _collect(worker)
+
+
+def _unshare(which: int) -> None:
+    """Namespaces of its own, in which it is the user that it was."""
+    uid, gid = os.getuid(), os.getgid()
+    lockdown.call("unshare", which)
+    for name, text in (("setgroups", "deny"), ("uid_map", f"{uid} {uid} 1"), ("gid_map", f"{gid} {gid} 1")):
+        with open(f"/proc/self/{name}", "w", encoding="ascii") as file:
+            file.write(text)
+
+
+def no_network() -> None:
+    """For this process, which has one thread, and all that it starts: no interface but 127.0.0.1. Raises OSError."""
+    _unshare(_USER | _NET)
+    loopback()
 
 
 def loopback() -> None:

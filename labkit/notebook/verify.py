@@ -2,7 +2,8 @@
 and do the notebooks run in each reading?
 
     python -m labkit.notebook.verify [id ...]       the exercises, in this process
-    python -m labkit.notebook.verify --notebooks    nbval over the committed notebooks and over the solved ones, strict
+    python -m labkit.notebook.verify --notebooks    nbval over the committed notebooks, English and Chinese, and over
+                                                    the solved ones, strict; on two cores
 
 A check is trusted here only after it has rejected known-wrong solutions for the right reason.
 """
@@ -10,13 +11,17 @@ A check is trusted here only after it has rejected known-wrong solutions for the
 from __future__ import annotations
 
 import argparse
+import csv
+import re
 import subprocess
 import sys
 import tempfile
 import time
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from xml.etree import ElementTree
 
 from labkit import paths
 from labkit.exercises.judge import examine
@@ -197,12 +202,15 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m labkit.notebook.verify", description=__doc__.split("\n")[0])
     parser.add_argument("ids", nargs="*")
     parser.add_argument(
-        "--notebooks", action="store_true", help="nbval over the committed notebooks, and over the solved ones, strict"
+        "--notebooks",
+        action="store_true",
+        help="nbval over the committed notebooks, in both languages, and over the solved ones, strict",
     )
+    parser.add_argument("--times", type=Path, help="with --notebooks: a CSV file for the seconds that each takes")
     parser.add_argument("-v", action="store_true", help="show each result in full")
     asked = parser.parse_args(arguments)
     if asked.notebooks:
-        return _notebooks()
+        return _notebooks(asked.times)
     wrong = 0
     for verdict in verify(asked.ids):
         print(verdict, flush=True)
@@ -213,13 +221,36 @@ def main(arguments: list[str] | None = None) -> int:
     return 1 if wrong else 0
 
 
-def _notebooks() -> int:
-    codes = [nbval([src.target(paths.notebooks_dir()) for src in chosen(None)])]
+def _notebooks(times: Path | None) -> int:
+    """Two notebooks at a time; those of one reading in one process of pytest."""
+    failed, rows = 0, []
     with tempfile.TemporaryDirectory() as folder:
-        codes.append(nbval(variant(Path(folder), Variant("solved")), strict=True))
-    for name, run in zip(("unsolved", "solved, strict"), codes):
-        print(f"== {name}\n{run.stdout}{run.stderr}")
-    return int(any(run.returncode for run in codes))
+        out = Path(folder)
+        readings = {lang: [src.target(paths.notebooks_dir(), lang) for src in chosen(None)] for lang in ("en", "zh")}
+        readings["solved"] = variant(out, Variant("solved"))
+        for reading, books in readings.items():
+            log, started = out / f"{reading}.xml", time.perf_counter()
+            more = ["-n", "2", "--dist", "loadfile", f"--junitxml={log}"]
+            run = nbval(books, strict=reading == "solved", more=more)
+            print(f"== {reading}: {len(books)} notebooks in {time.perf_counter() - started:.0f} s", flush=True)
+            print(f"{run.stdout}{run.stderr}", flush=True)
+            failed += run.returncode != 0
+            rows += [(book, reading, f"{seconds:.1f}") for book, seconds in _seconds(log)]
+    if times is not None:
+        with times.open("w", newline="", encoding="utf-8") as file:
+            csv.writer(file).writerows([("notebook", "reading", "seconds"), *sorted(rows)])
+    return int(failed > 0)
+
+
+def _seconds(log: Path) -> Iterator[tuple[str, float]]:
+    """(notebook's number, seconds of all its cells), from pytest's report."""
+    spent: dict[str, float] = defaultdict(float)
+    for case in ElementTree.parse(log).iter("testcase"):
+        if found := re.search(
+            r"\d\d\.\d\d(?=_)", case.get("classname", "") + case.get("file", "") + case.get("name", "")
+        ):
+            spent[found[0]] += float(case.get("time", "0"))
+    yield from spent.items()
 
 
 if __name__ == "__main__":

@@ -130,7 +130,7 @@ def test_the_key_of_a_stranger_names_each_script(name, wrong, right):
     )
 
 
-JUDGED = "e08 e02 e16 f04 h11 h26 i15 k10 n15 n11 n14 q01 q04 r01 r07 r16 s01 s14 s20 v04 v05 v14 v20 w05 w17 x04 x06 x09 x16".split()
+JUDGED = "e08 e02 e16 f04 h11 h26 i15 k10 n15 n11 n14 q01 q04 r01 r07 r16 s01 s14 s20 v04 v05 v14 v20 w05 w17 x04 x06 x09 x16 y05 y07 y16".split()
 
 
 @pytest.mark.parametrize("name", [n for n in JUDGED if one_in(3, n, [REPO / "labkit" / "bench"])])
@@ -144,7 +144,8 @@ def test_a_script_is_judged_as_its_key_says(name):
     the script's own; gaps that are said to be in the figure; a unit; a
     projection in place of two, one behind the other; what fits the L2 by its own words;
     what is brought to the host by nature; the least sample called the typical one; calls set aside and listed; one
-    packed tensor for two. A third of them in each run."""
+    packed tensor for two; a float() that reads a loss; before and after in prose; a warm-up that reads the clock. A third
+    of them in each run."""
     said = keys(name[0])[name]
     assert bench.check(Path(__file__).parent / f"scripts_{name[0]}" / f"{name}.py").kinds == ([said] if said else [])
 
@@ -199,10 +200,57 @@ def test_several_calls_between_two_readings_are_no_more_than_one(tmp_path):
         ("merged / separate at this shape: 0.873", True),
         ("copies, MB / second: 12.5", False),
         ("keys / token: 3.2", False),
+        ("before 12.1 us, after 8.4 us", True),
+        ("The queue is empty before a burst and is drained after it.", False),
+        ("fused against eager", True),
     ],
 )
 def test_a_quotient_of_two_names_compares(said, compares):
     assert bool(reading.says(words.COMPARES, said)) is compares
+
+
+WARMED = """
+import numpy as np, torch, torch_npu
+x = torch.randn(256, 256).npu()
+def timed(f):
+    a, b = (torch.npu.Event(enable_timing=True) for _ in range(2))
+    a.record(); y = f(); b.record(); torch.npu.synchronize()
+    return 1e3 * a.elapsed_time(b)
+first = [timed(lambda: {first}) for _ in range(8)]
+us = [timed(lambda: {then}) for _ in range(30)]
+print("256 x 256", np.percentile(us, [50, 90]), "us", {said!r}, np.percentile(first, [50, 90]))
+"""
+
+
+@pytest.mark.parametrize(
+    "first, said, found",
+    [
+        ("x * 2.0", "faster than", False),  # the same work in fewer samples: a warm-up
+        ("x.exp()", "faster than", True),
+        ("x.exp()", "result checked against the CPU,", False),
+    ],
+)
+def test_one_behind_the_other_is_an_order_where_two_are_compared(tmp_path, first, said, found):
+    script = tmp_path / "bench.py"
+    script.write_text(WARMED.format(first=first, then="x * 2.0", said=said))
+    assert ("order" in bench.check(script).kinds) is found
+
+
+@pytest.mark.parametrize(
+    "reads", ["float(y.sum())", "int(y.argmax())", "bool((y > 0).any())", "[10, 20, 30][y.argmax() % 3]"]
+)
+def test_python_reads_a_value_of_the_device_in_many_ways(tmp_path, reads):
+    """Each is a wait, and one of a tensor on the host is none."""
+    for where, waits in (("npu", True), ("cpu", False)):
+        script = tmp_path / f"{where}.py"
+        script.write_text(
+            "import time, torch, torch_npu\n"
+            f"x, y = torch.rand(64, 64, device='npu'), torch.rand(64, 64, device={where!r})\n"
+            f"t = [0.0] * 5\nfor i in range(5):\n    a = time.perf_counter(); x * 2; {reads}; t[i] = time.perf_counter() - a\n"
+            "print(min(t), max(t))\n"
+        )
+        regions = bench.check(script).regions
+        assert len(regions) == 5 and all(bool(r["waits"]) is waits for r in regions), [r["waits"] for r in regions]
 
 
 def test_a_script_that_fails_that_hangs_and_that_measures_nothing(tmp_path):

@@ -184,7 +184,8 @@ socket.getaddrinfo = _look_up
 
 def drawn() -> list[str]:
     """One notebook of less than half an hour a run of the tests, drawn from the size of the workbook, so that another
-    one comes when it grows; LABKIT_OFFLINE=all takes every one.
+    one comes when it grows; LABKIT_OFFLINE=all takes every one. All of them, in both languages and solved, in a network
+    namespace of their own: `unshare -rn sh -c "ip link set lo up; python -m labkit.notebook.verify --notebooks"`.
     """
     read = [source.read(p) for p in source.sources()]
     if os.environ.get("LABKIT_OFFLINE") == "all":
@@ -195,6 +196,9 @@ def drawn() -> list[str]:
 
 @pytest.mark.parametrize("notebook", drawn())
 def test_solved_without_a_network(notebook, tmp_path):
+    """Python's sockets refuse and say who asked; where Linux lets a user make one, the process is in a network
+    namespace besides, so that a program that it starts reaches nothing either.
+    """
     (tmp_path / "sitecustomize.py").write_text(NO_NETWORK)
     [src] = build.chosen([notebook])
     file = build.build_variant(src, tmp_path / "solved", Variant("solved"))
@@ -204,6 +208,10 @@ def test_solved_without_a_network(notebook, tmp_path):
         "import sys, socket\n"
         "try: socket.create_connection(('192.0.2.1', 80), 1)\n"
         "except OSError as error: assert 'no network in this test' in str(error), error\n"
+        "from labkit.camp import inside\n"
+        "try: inside.no_network()\n"
+        "except OSError: pass\n"
+        "else: assert [name for _, name in socket.if_nameindex()] == ['lo']\n"
         "from nbclient import execute; import nbformat\n"
         "execute(nbformat.read(sys.argv[1], 4), timeout=300, kernel_name='python3', cwd=sys.argv[2])\n"
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -68,7 +69,7 @@ class Case:
             regions = [r for r in regions if id(r) not in once] or regions
         self.regions = regions
         said = "\n".join(line for line in self.claims.split("\n") if not says(words.NO_COMPARISON, line))
-        self.compares = bool(says(words.COMPARES, said))
+        self.compares = bool(says(words.COMPARES, re.sub(words.CHECKED, "", said, flags=re.IGNORECASE)))
         self.operators = {tuple(place) for r in regions for place in r["callers"]}  # these lines sum up no samples
         places = [place not in self.operators for place in text.spreads]
         self.spread = any(places) or not places and bool(says(words.PERCENTILES, seen.output))

@@ -423,6 +423,13 @@ def _ways_of(c: Case, sides: dict[tuple, list[dict]]) -> Iterator[tuple[list[dic
                 yield sides[what, shapes], sides[other, its]
 
 
+def _warms(one: list[dict], other: list[dict]) -> bool:
+    """The same operators on the same tensors, read by the same lines and called from two: few at first, then the
+    samples. That is a warm-up which reads the clock."""
+    few, many = sorted((one, other), key=lambda side: side[0]["start"])
+    return signature(few[0]) == signature(many[0]) and few[0]["line"] == many[0]["line"] and 3 * len(few) <= len(many)
+
+
 def _ordered(c: Case) -> Iterator[Finding]:
     if not c.compares and not c.text.words & {"Compare", "speedup", "speed_up"}:
         return
@@ -430,6 +437,8 @@ def _ordered(c: Case) -> Iterator[Finding]:
     sides = {key: side for key, side in sides.items() if side}
     blocks, partners = [], _in_turn(list(sides.values()))
     for one, other in _ways_of(c, sides):
+        if _warms(one, other):
+            continue
         if one[0]["names"] == other[0]["names"] and says(words.BANDWIDTH, c.claims) and says(words.WARM, c.claims):
             continue  # the same operators with a full and with an empty L2
         order = _order(one, other)

@@ -169,7 +169,8 @@ def _watch_device(notes: clocks.Notes, torch) -> None:
 
         @functools.wraps(real)
         def waited(*arguments, **named):
-            notes.waits.append((clocks.lib().lab_host_ns(), name, notes.via()))
+            if where is not torch.Tensor or arguments[0].device.type != "cpu":
+                notes.waits.append((clocks.lib().lab_host_ns(), name, notes.via()))
             try:
                 return real(*arguments, **named)
             except RuntimeError:
@@ -188,7 +189,7 @@ def _watch_device(notes: clocks.Notes, torch) -> None:
     torch.npu.NPUGraph.capture_begin = captured
     for where in (torch.npu, torch.accelerator, torch.cuda, event, streams.Stream):
         waiting(where, "synchronize")
-    for name in ("item", "cpu", "tolist", "numpy"):
+    for name in ("item", "cpu", "tolist", "numpy", "__float__", "__int__", "__index__", "__bool__"):
         waiting(torch.Tensor, name)
     import torch.utils.benchmark
     import torch.utils.benchmark.utils.common as common

@@ -1,16 +1,22 @@
 """What a report says, as patterns: that it compares, speaks of memory, of requests, of the host. Case does not matter;
 English and Chinese."""
 
+_PROSE = (
+    r" (an?|the|each|every|any|all|its?|this|that|these|they|we|which|\w+ing|\d+ [a-z]{3,})\b"  # before a burst; after 20 calls
+)
 COMPARES = (
     r"speed.?up|faster|slower|quicker|times as (fast|slow|long)|\b(as fast|the fastest)\b|\bagainst\b"
     r"|\bvs\b(?!\.? (batch|size|n\b|width|rows|length|shape|load|number))|versus|compar|winner|\bgain|improve"
     r"|\bratio\b|\bbeats?\b|\d\s?[x×](?![ \t]*[\w+*/-])|\bwins\b|\bsav(es|ing) \d"
-    r"|\bbaseline\b|\bcandidate\b|\bold\b[\s\S]{1,400}\bnew\b|\bbefore\b[\s\S]{1,400}\bafter\b|\bcosts?\b.{0,20}[+-]\d"
+    r"|\bbaseline\b|\bcandidate\b|\bold\b[\s\S]{1,400}\bnew\b|\bcosts?\b.{0,20}[+-]\d"
+    rf"|\bbefore\b(?!{_PROSE})[\s\S]{{1,400}}\bafter\b(?!{_PROSE})"
     r"|\b[a-z]\w+ / (?!(s|sec|second|call|step|token|request|image|sample|row|core|item|byte|iteration)s?\b)[a-z]\w+\b"
     r"[^\n:]{0,30}: *\d*\.\d"
     r"|加速|更快|对比|提升|倍|基线"
 )
 NO_COMPARISON = r"no comparison|not compar|nothing is compared|not a comparison|held against|no(t| one) .{0,30}against"
+# A result that is held against a reference: no comparison of times.
+CHECKED = r"\b(check|verif|validat|test|assert|correct|agree|match|result)\w*( \w+){0,4} against\b"
 BANDWIDTH = (
     r"bandwidth|\b[KMGT]i?B ?/ ?s|\b[KMGT]i?B (per|a) s|bytes (per|a|/) ?s|\b[gt]bps\b"
     r"|\bcold\b(?! (start|call|run|boot|launch))|\bHBM\b|\bDRAM\b"
