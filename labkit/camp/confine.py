@@ -24,6 +24,8 @@ it cannot measure the machine; that two submissions do not slow each other.
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import json
 import os
 import shutil
@@ -42,6 +44,7 @@ from labkit import paths
 from labkit.build.process import processor_time, wants_processor
 from labkit.camp import group, lockdown, nursery
 
+_PREFIX = "labkit-camp-"
 LEVELS = ("bubblewrap", "namespaces", "landlock", "none")
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc/ld.so.cache", "/etc/alternatives",
            "/etc/localtime",
@@ -102,6 +105,7 @@ class Refused(RuntimeError):
 class Confined:
     """A running command. ended: "" or why the watch ended it: "time", "memory", "processes". peak_bytes,
     cpu_s: of all its processes together, as the watch saw them; idle_s: for which none of them wanted a processor.
+    lock: open while its folder is in use.
     """
 
     process: subprocess.Popen
@@ -114,6 +118,7 @@ class Confined:
     idle_s: float = 0.0
     inherited: int = 0
     group: group.Group | None = None
+    lock: int = -1
     _watch: threading.Thread | None = None
 
     def kill(self, why: str = "") -> None:
@@ -139,6 +144,9 @@ class Confined:
         if self._watch is not None:
             self._watch.join()
         shutil.rmtree(self.home, ignore_errors=True)
+        if self.lock >= 0:
+            os.close(self.lock)
+            self.lock = -1
         self.errors.seek(max(self.errors.seek(0, 2) - 4000, 0))
         text = self.errors.read().decode(errors="replace")
         self.errors.close()
@@ -260,7 +268,7 @@ def start(
     what it needs. Raises OSError, Refused.
     """
     have = offers_ or offers()
-    home = Path(tempfile.mkdtemp(prefix="labkit-camp-"))
+    home, lock = _folder()
     scratch = home / "scratch"
     scratch.mkdir(mode=0o700)
     reading = readable(read)
@@ -289,16 +297,41 @@ def start(
             )  # fmt: skip
     except BaseException:
         shutil.rmtree(home, ignore_errors=True)
+        os.close(lock)
         errors.close()
         if within is not None:
             within.end()
         raise
-    made = Confined(process, limits, home, errors, group=within)
+    made = Confined(process, limits, home, errors, group=within, lock=lock)
     if forked:  # its memory is the nursery's until it writes; each process up to the worker counts it
         made.inherited = _memory(process.pid) * (3 if have.level == "namespaces" else 1)
     made._watch = threading.Thread(target=made._look, daemon=True)
     made._watch.start()
     return made
+
+
+def _folder() -> tuple[Path, int]:
+    """(a folder for one command, a descriptor that is locked as long as this process lives)"""
+    _sweep()
+    home = Path(tempfile.mkdtemp(prefix=_PREFIX))
+    lock = os.open(home, os.O_RDONLY | os.O_DIRECTORY)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    return home, lock
+
+
+@lru_cache(maxsize=1)
+def _sweep() -> None:
+    """Removes, once in a process, what graders left that were killed: our folders without a lock, a minute old."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+        with contextlib.suppress(OSError):  # another user's; one that is in use, or gone meanwhile
+            lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+            try:
+                status = os.fstat(lock)
+                if status.st_uid == os.getuid() and time.time() - status.st_mtime > 60:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    shutil.rmtree(folder, ignore_errors=True)
+            finally:
+                os.close(lock)
 
 
 def readable(more: Sequence[str | Path] = ()) -> list[str]:

@@ -122,6 +122,34 @@ def test_it_ends_with_the_process_that_started_it(level):
     assert pids and not any(map(runs, pids))
 
 
+KILLED = """
+import os, sys
+from pathlib import Path
+from labkit.camp import confine
+print(confine._folder()[0], flush=True)
+os.kill(os.getpid(), 9)
+"""
+
+
+def test_what_a_killed_grader_left_is_removed_by_the_next(tmp_path, monkeypatch):
+    """A folder that is in use stays, and one so young that it may be about to be locked."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    mine, lock = confine._folder()
+    left, young = (
+        Path(subprocess.run([sys.executable, "-c", KILLED], capture_output=True, text=True).stdout.strip())
+        for _ in range(2)
+    )
+    (left / "scratch").mkdir()
+    (tmp_path / "other").mkdir()
+    for folder in (mine, left, tmp_path / "other"):
+        os.utime(folder, (time.time() - 100,) * 2)
+    confine._sweep.cache_clear()
+    confine._sweep()
+    assert sorted(tmp_path.iterdir()) == sorted([mine, young, tmp_path / "other"])
+    os.close(lock)
+
+
 def test_no_namespaces_and_no_tracing_in_there(level):
     text = (
         "import ctypes\nlibc = ctypes.CDLL(None, use_errno=True)\n"
