@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import os
 import re
 import subprocess
 import sys
@@ -230,7 +231,10 @@ def _notebooks(times: Path | None) -> int:
         readings["solved"] = variant(out, Variant("solved"))
         for reading, books in readings.items():
             log, started = out / f"{reading}.xml", time.perf_counter()
-            more = ["-n", "2", "--dist", "loadfile", f"--junitxml={log}"]
+            root = os.path.commonpath(
+                books
+            )  # a file outside of pytest's root has no name by which cells are kept together
+            more = ["-n", "2", "--dist", "loadfile", f"--rootdir={root}", f"--junitxml={log}"]
             run = nbval(books, strict=reading == "solved", more=more)
             print(f"== {reading}: {len(books)} notebooks in {time.perf_counter() - started:.0f} s", flush=True)
             print(f"{run.stdout}{run.stderr}", flush=True)

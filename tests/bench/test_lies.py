@@ -80,7 +80,7 @@ def test_every_kind_is_in_the_trial_and_has_its_words():
 
 # ---- seen on the device: one script of each kind of evidence; the others are in scripts/lie_trial.py
 
-OBSERVED = ["a/wrong_sync_loop", "a/wrong_hot_cache", "b/b04", "c/c09"]
+OBSERVED = ["a/wrong_sync_loop", "a/wrong_warmup", "a/wrong_hot_cache", "b/b04", "c/c09"]
 
 
 @pytest.mark.parametrize("name", OBSERVED)

@@ -51,6 +51,7 @@ class Region:
     between: tuple[int, int] = (0, 0)  # the numbers of its two readings
     touched: int = 0  # the last reading before a statistic or the output took it
     gone: int | None = None  # the last reading before nothing held its value any more
+    among: bool = False  # it reached a statistic together with others
     alone: list[float] = dataclasses.field(default_factory=list)  # as which numbers the script wrote it out by itself
 
 
@@ -127,14 +128,15 @@ class Notes:
         frame = sys._getframe(2)
         self.compared.setdefault((frame.f_code.co_filename, frame.f_lineno), set()).update(keys)
 
-    def touch(self, *values) -> None:
-        """These values reach a statistic or the output."""
+    def touch(self, *values, among: bool = False) -> None:
+        """These values reach a statistic or the output. among: others reach it with them."""
         for value in values:
             if isinstance(value, (Span, NsSpan)):
                 for key in value.keys:
                     self.regions[key].kept, self.regions[key].touched = True, self.readings
+                    self.regions[key].among |= among
             elif isinstance(value, (list, tuple)) and value and isinstance(value[0], (Span, NsSpan, list, tuple)):
-                self.touch(*value)
+                self.touch(*value, among=len(value) > 1)
 
 
 NOTES: Notes | None = None

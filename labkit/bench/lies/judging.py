@@ -66,10 +66,11 @@ def _near(a: float, b: float) -> bool:
 
 
 def _report(seen: Observed) -> list[float]:
-    """The decimal figures of a report, without those of a first run that is given on its own. Whole numbers are left
-    out: a warm-up until steady counts its rounds."""
+    """The decimal figures of a report, without those of a first run that is given on its own, and not as the longest
+    of several. Whole numbers are left out: a warm-up until steady counts its rounds."""
     later = {signature(r) for r in seen.regions if not r["first"] and not r["graphs"]}
-    alone = [n for r in seen.regions if (r["first"] or r["graphs"]) and signature(r) in later for n in r["alone"]]
+    firsts = [r for r in seen.regions if (r["first"] or r["graphs"]) and signature(r) in later and not r["among"]]
+    alone = [n for r in firsts for n in r["alone"]]
     lines = [line for line in seen.output.split("\n") if not says(words.ONCE, line)]
     return [n for n in decimals("\n".join(lines)) if n not in alone]
 

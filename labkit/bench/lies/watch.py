@@ -305,6 +305,7 @@ def _facts(notes: clocks.Notes, session) -> list[dict]:
                 "graphs": region.graphs,
                 "again": region.again,
                 "alone": region.alone,
+                "among": region.among,
                 "head_us": (_took(inside[0]) if inside else 0.0) / 1e3,
                 "callers": sorted({place for r in tops for place in _caller(r, notes)}),
                 "tool": region.tool,

@@ -1,9 +1,8 @@
 """What a report says, as patterns: that it compares, speaks of memory, of requests, of the host. Case does not matter;
 English and Chinese."""
 
-_PROSE = (
-    r" (an?|the|each|every|any|all|its?|this|that|these|they|we|which|\w+ing|\d+ [a-z]{3,})\b"  # before a burst; after 20 calls
-)
+# before a burst, after 20 calls: no names of two that are compared
+_PROSE = r" (an?|the|each|every|any|all|its?|this|that|these|they|we|which|\w+ing|\d+ [a-z]{3,})\b"
 COMPARES = (
     r"speed.?up|faster|slower|quicker|times as (fast|slow|long)|\b(as fast|the fastest)\b|\bagainst\b"
     r"|\bvs\b(?!\.? (batch|size|n\b|width|rows|length|shape|load|number))|versus|compar|winner|\bgain|improve"
