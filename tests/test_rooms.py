@@ -50,7 +50,7 @@ LATER = (
     "twin/include/twin/c_api/",
 )  # what stage 05 and later ones have brought
 MOST_FILES, MOST_IN_A_FOLDER, MOST_LINES = (
-    519,
+    520,
     30,
     500,
 )  # 490, what stage 15 added to exercises/, camp's three, six of checks

@@ -23,11 +23,14 @@ LOOK = {"PASS": ("✓", "#d7f0dd", "#0b3d1c"), "FAIL": ("✗", "#f8d3d0", "#5c0f
         "SKIP": ("–", "#e3e3f5", "#26264d"), "MISSING": ("·", "#ffffff", "#444444"),
         "ERROR": ("!", "#fff0c2", "#4d3800")}  # fmt: skip
 STUCK_ATTEMPTS, STUCK_HINTS = 3, 3
+PAUSE_S = 1800
 
 
 @dataclass
 class Line:
-    """One exercise of one learner. state, diagnosis: of the grade; the others of the learner's log, -1 without one."""
+    """One exercise of one learner. state, diagnosis: of the grade; the others of the learner's log, -1 without one.
+    minutes: from its first event to the first PASS; spent: with what came before, from the last event of any exercise
+    on, so with the reading."""
 
     student: str
     assignment: str
@@ -39,6 +42,7 @@ class Line:
     minutes: float = -1.0
     stuck: bool = False
     ask: str = ""
+    spent: float = -1.0
 
 
 def lines(grades: Path, submitted: Path | None = None) -> list[Line]:
@@ -49,14 +53,15 @@ def lines(grades: Path, submitted: Path | None = None) -> list[Line]:
     if not file.is_file():
         raise FileNotFoundError(messages.text("camp.no-grades", file=file))
     made = []
-    logs: dict[tuple[str, str], dict[str, Row]] = {}
+    logs: dict[tuple[str, str], tuple[dict[str, Row], dict[str, float]]] = {}
     for g in json.loads(file.read_text(encoding="utf-8"))["grades"]:
         key = (g["student"], g["assignment"])
         if key not in logs:
             logs[key] = _log(submitted, *key)
         line = Line(g["student"], g["assignment"], g["exercise"], g["state"], g["diagnosis"])
-        row = logs[key].get(line.exercise)
+        row = logs[key][0].get(line.exercise)
         if row is not None:
+            line.spent = round(logs[key][1].get(line.exercise, -1.0), 1)
             line.attempts, line.hints, line.minutes = row.attempts, row.hints, round(row.minutes, 1)
             line.diagnosis = line.diagnosis or (row.diagnosis if line.state != "PASS" else "")
         line.stuck = line.state in ("FAIL", "TODO", "MISSING") and (
@@ -67,12 +72,13 @@ def lines(grades: Path, submitted: Path | None = None) -> list[Line]:
     return made
 
 
-def _log(submitted: Path | None, student: str, assignment: str) -> dict[str, Row]:
-    """What a learner's log says. It can say anything: it counts for no grade."""
+def _log(submitted: Path | None, student: str, assignment: str) -> tuple[dict[str, Row], dict[str, float]]:
+    """What a learner's log says, and Line.spent for each exercise. It can say anything: it counts for no grade."""
     if submitted is None:
-        return {}
+        return {}, {}
     home = submitted / "submitted" if (submitted / "submitted").is_dir() else submitted
     rows: dict[str, Row] = {}
+    minutes: dict[str, float] = {}
     for path in (home / student / assignment / PROGRESS, home / student / PROGRESS):
         if path.is_file() and not path.is_symlink() and path.stat().st_size < 64 << 20:
             log = [e for e in events(path) if isinstance(e.get("time"), (int, float))]
@@ -83,8 +89,23 @@ def _log(submitted: Path | None, student: str, assignment: str) -> dict[str, Row
                     continue  # a level that is no number
             for name, row in rows.items():
                 row.minutes = _minutes([e for e in log if e["id"] == name])
+            minutes = _spent(log)
             break
-    return rows
+    return rows, minutes
+
+
+def _spent(log: list[dict]) -> dict[str, float]:
+    """Exercise -> minutes before its events up to the first PASS, each from the event before it on; pauses of more than
+    30 minutes count as none, and what the log begins with counts for nothing."""
+    minutes: dict[str, float] = {}
+    passed: set[str] = set()
+    for before, event in zip(log, log[1:]):
+        name, gap = event["id"], event["time"] - before["time"]
+        if isinstance(name, str) and name not in passed and 0 <= gap <= PAUSE_S:
+            minutes[name] = minutes.get(name, 0.0) + gap / 60
+        if event.get("state") == "PASS" and isinstance(name, str):
+            passed.add(name)
+    return minutes
 
 
 def write(made: list[Line], folder: Path) -> list[Path]:

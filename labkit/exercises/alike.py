@@ -19,10 +19,23 @@ from labkit.exercises.stub import CELL, Template, normalise
 
 ALIKE = 0.8  # share of the words in order
 
+TYPES = {
+    "uint32_t",
+    "int32_t",
+    "uint64_t",
+    "int64_t",
+    "uint8_t",
+    "auto",
+    "half",
+    "float",
+    "double",
+    "int",
+    "bool",
+    "void",
+}
 # Words that are nobody's own name.
-_KEPT = {*keyword.kwlist, *dir(builtins)} | set(
-    "uint32_t int32_t uint64_t uint8_t auto const constexpr half float double int bool void static inline template "
-    "typename true false sizeof static_cast for if else while return".split()
+_KEPT = {*keyword.kwlist, *dir(builtins), *TYPES} | set(
+    "const constexpr static inline template typename true false sizeof static_cast for if else while return".split()
 )
 _WORD = r"[\w#\"']"
 

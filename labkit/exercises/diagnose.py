@@ -42,7 +42,7 @@ class Diagnosis:
         if self.finding is not None:
             told = list(self.finding.lines())
             return [self.say, told[0]] if self.say else told
-        if self.key == "prediction-mutant" or self.key == "prediction-wrong-choice":
+        if self.key in ("prediction-mutant", "prediction-formula", "prediction-wrong-choice"):
             return [messages.text(f"diagnosis.{self.key}", lang=lang, **self.numbers)]
         told = messages.lines(f"diagnosis.{self.key}", lang=lang, **self.numbers)
         inside = self.numbers.get("inside")  # the key of a dict, or (k, n): result k of n

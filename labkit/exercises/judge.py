@@ -61,7 +61,7 @@ from labkit.exercises.progress_log import record as log
 from labkit.exercises.question import filled
 from labkit.exercises.result import CheckFailed, Result
 from labkit.exercises.session import current
-from labkit.exercises.slips import as_given, empty, endless, in_text, lacking, no_return, row_length, same_load
+from labkit.exercises.slips import as_given, empty, endless, in_text, lacking, no_return, past_the_end, same_load
 from labkit.exercises.spec import HINT_LEVELS, Spec, load, pick
 from labkit.exercises.stub import Joined, RegionError, Template, template
 from labkit.exercises.time_limit import TookTooLong
@@ -250,7 +250,7 @@ def _judge(spec: Spec, ours: Template, source: str, first_line: int, session, re
         if not shown.diagnosis.say and spec.kind == "adapter" and at.mends_answers and not failures[-1].fatal:
             shown.diagnosis = replace(shown.diagnosis, say=adapter_sentence(spec, ours, source, cases))
         if not shown.diagnosis.say and spec.kind == "kernel" and not spec.run:
-            say = row_length(
+            say = past_the_end(
                 shown.diagnosis, shown.case, line_at(spec, shown.where, source, first_line), joined.text, spec.entry
             )
             shown.diagnosis = replace(shown.diagnosis, say=say or _rows(failures, runs))
@@ -271,7 +271,7 @@ def _judge(spec: Spec, ours: Template, source: str, first_line: int, session, re
             say = sentence_by_text(spec, ours, source) or slow_sentence(spec, ours, source, case, result.time_us)
             if not say and spec.kind == "triton":
                 say = same_load(ours, source)
-            found = replace(found, say=say)
+            found = replace(found, say=say or found.say)
             at_line = found.numbers.get("line")
             where = place_of(joined, name, at_line) if at_line else ""
             put(spec, result, Failure(case, found, result.record, where), source, first_line)

@@ -8,6 +8,7 @@ from numbers import Number
 from typing import Any
 
 from labkit import messages
+from labkit.exercises import formula_slips
 from labkit.exercises.diagnose import Diagnosis
 from labkit.exercises.judge import finish
 from labkit.exercises.question import answer, evaluate, filled
@@ -103,13 +104,18 @@ def judge(spec: Spec, value: Any, right: Any) -> Diagnosis | None:
     if equal(spec, value, right):
         return None
     got = show(spec, value)
-    for mutant in spec.mutants:
-        if mutant.say and equal(spec, value, evaluate(spec, mutant.value)):
-            return Diagnosis("prediction-mutant", {"got": got, "say": filled(spec, mutant.say)})
+    fits = [m for m in spec.mutants if m.say and equal(spec, value, evaluate(spec, m.value))]
+    if fits:  # two ways to one number: nobody knows which was gone
+        say = filled(spec, fits[0].say)
+        for other in fits[1:]:
+            say = messages.text("exercise.or", one=say, other=filled(spec, other.say))
+        return Diagnosis("prediction-mutant", {"got": got, "say": say})
     if wanted == "text":
         return Diagnosis("prediction-wrong-text", {"got": got})
     if wanted == "choice":
         return Diagnosis("prediction-wrong-choice", {"got": got})
+    if slip := formula_slips.sentence(spec, value, right):
+        return Diagnosis("prediction-formula", {"got": got, "say": slip})
     side = messages.text("exercise.large" if abs(value) > abs(right) else "exercise.small")
     share = unit(spec) == "%"
     times = 0 if share else factor(value, right)

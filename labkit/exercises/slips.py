@@ -12,6 +12,7 @@ import re
 from typing import Any
 
 from labkit import messages
+from labkit.exercises.alike import TYPES
 from labkit.exercises.cases import Case, InOut, Out
 from labkit.exercises.diagnose import Diagnosis
 from labkit.exercises.spec import pick
@@ -58,8 +59,10 @@ def lacking(ours: Template, source: str) -> str:
     if loop and not re.search(r"\b(for|while)\b", mine):
         return messages.text("slip.no-loop", code=loop[1].strip().rstrip(":{ "))
     given = set(re.findall(r"[A-Za-z_]\w*", "\n".join(ours.given())))
-    used = [w for w in dict.fromkeys(re.findall(r"(?<![.\w])[A-Za-z_]\w*", right)) if w in given]
+    used = [w for w in dict.fromkeys(re.findall(r"(?<![.\w])[A-Za-z_]\w*", right)) if w in given and w not in TYPES]
     unused = [w for w in used if not re.search(rf"\b{w}\b", mine) and w not in keyword.kwlist]
+    if not unused and ours.comment == "#":  # a text that is compared with, and in the answer with nothing
+        unused = [w for w in dict.fromkeys(re.findall(r"[=!]= (\"\w+\"|'\w+')", right)) if w[1:-1] not in mine]
     if not unused or len(unused) > 3:
         return ""
     return messages.text("slip.unused", names=", ".join(f"`{w}`" for w in unused))
@@ -345,7 +348,19 @@ def _unknown(name: str, there: list[str], kind: str) -> str:
 # ---- an address
 
 
-def row_length(found: Diagnosis, case: Case, line: str, text: str, entry: str) -> str:
+def _in_bytes(found: Diagnosis) -> str:
+    """An instruction takes just as many times what its tensor has as an element has bytes."""
+    need, have = (found.numbers.get(name, 0) for name in ("need", "have"))
+    times = need // have if found.key == "local-bounds" and have and need % have == 0 else 0
+    return messages.text("slip.in-bytes", need=need, have=have, times=times) if times in (2, 4, 8) else ""
+
+
+def past_the_end(found: Diagnosis, case: Case, line: str, text: str, entry: str) -> str:
+    """Of an access behind a tensor's end: what made it so long. The arguments are those of _row_length."""
+    return _in_bytes(found) or _row_length(found, case, line, text, entry)
+
+
+def _row_length(found: Diagnosis, case: Case, line: str, text: str, entry: str) -> str:
     """Of an access behind a tensor's end (gm-bounds): which name in the index is longer than a row of the tensor, ""
     where the numbers do not show it exactly.
 

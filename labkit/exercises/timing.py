@@ -14,6 +14,9 @@ from labkit.exercises.spec import Spec
 from labkit.exercises.stub import Template, normalise
 
 MUCH_SLOWER = 1.5  # of ours: worth a note where no budget is broken
+MORE = 1.4  # times ours: a difference that explains something
+_IN, _OUT = ("bytes_in", "transfers"), ("bytes_out", "transfers")
+_BUSY = {"MTE2": _IN, "MTE3": _OUT, "FIX": _OUT, "V": ("vector",), "M": ("cube",), "MTE1": ("cube",), "S": ("scalar",)}
 
 
 def measure(
@@ -35,18 +38,19 @@ def measure(
         return Diagnosis("element-by-element", {"line": line, "how": how, "time_us": record.time_us})
     solution = ours.solution()
     same = normalise(source, spec.comment) == normalise(solution, spec.comment)
-    reference = record.time_us if same else reference_us(spec, ours, timed)
+    right = record if same else reference(spec, ours, timed)
+    reference_us = right.time_us
     numbers = {
         "case": timed.name,
         "time_us": record.time_us,
         "time_kind": messages.text(f"exercise.{record.time_kind}"),
-        "reference_us": reference,
-        "times": record.time_us / reference if reference else 1.0,
+        "reference_us": reference_us,
+        "times": record.time_us / reference_us if reference_us else 1.0,
         "max_ratio": ratio,
-        "limit_us": reference * (ratio or 0),
+        "limit_us": reference_us * (ratio or 0),
     }
-    if ratio and record.time_us > reference * ratio:
-        return Diagnosis("too-slow", numbers)
+    if ratio and record.time_us > reference_us * ratio:
+        return Diagnosis("too-slow", numbers, say=difference(record, right))
     result.lines.append(messages.text("exercise.pass-ratio" if ratio else "exercise.pass-time", **numbers))
     if not ratio and numbers["times"] > MUCH_SLOWER:
         result.notes.append(messages.text("exercise.much-slower", id=spec.id, **numbers))
@@ -60,15 +64,62 @@ def measure(
     return None
 
 
-_references: dict[tuple, float] = {}
+_references: dict[tuple, Any] = {}
 
 
-def reference_us(spec: Spec, ours: Template, case: Case) -> float:
-    """Time of our own solution on `case`, on the same target, in microseconds."""
+def reference(spec: Spec, ours: Template, case: Case) -> Any:
+    """The record of our own solution on `case`, on the same target."""
     solution = ours.solution()
     key = (spec.id, current().target, case.name, case.blocks, solution)
     if key not in _references:
         name = f"solution {spec.id}"
         kernel = launch.made_of(spec, ours.join(solution, name).text, name)
-        _references[key] = launch.run_kernel(spec, kernel, case)[1].time_us
+        _references[key] = launch.run_kernel(spec, kernel, case)[1]
     return _references[key]
+
+
+def difference(mine: Any, ours: Any) -> str:
+    """What a slow launch does more than ours: of what keeps its busiest pipe busy, else of anything, that with the
+    largest factor. "" where the cores' sums are not known."""
+    if not getattr(mine, "cores", None) or not getattr(ours, "cores", None):
+        return ""
+    (a, b), found = (_sums(record) for record in (mine, ours)), []
+    for name in ("bytes_in", "bytes_out", "transfers", "vector", "cube", "scalar"):
+        if b[name] and a[name] > MORE * b[name]:
+            found.append((a[name] / b[name], name))
+    if a["cores"] and b["cores"] > MORE * a["cores"]:
+        found.append((b["cores"] / a["cores"], "cores"))
+    if not found:
+        return messages.text("slower.order", mine=100 * a["share"], ours=100 * b["share"], pipe=a["pipe"])
+    causes = [one for one in found if one[1] in ("cores", *_BUSY.get(a["pipe"], ()))]
+    times, name = max(causes or found, key=lambda one: (one[0], one[1] == "cores"))
+    shown = {"times": times, "mine": a[name], "ours": b[name]}
+    if name == "transfers":
+        shown |= {
+            "mean": (a["bytes_in"] + a["bytes_out"]) / a[name],
+            "other": (b["bytes_in"] + b["bytes_out"]) / b[name],
+        }
+    return messages.text(f"slower.{name}", **shown)
+
+
+def _sums(record: Any) -> dict[str, Any]:
+    """Over all cores: bytes and transfers between GM and the cores, instructions, cores that copy anything; and the
+    busiest pipe with the share of the cores' time in which it works."""
+
+    def total(*names: str) -> float:
+        return sum(core[name] for core in record.cores for name in names)
+
+    ways_in, ways_out = ("to_ub", "to_l1", "to_l1_nz"), ("from_ub", "from_l0c")
+    moves = [f"moves.{way}" for way in (*ways_in, *ways_out)]
+    pipe = max(record.busy, key=record.busy.get, default="")
+    return {
+        "bytes_in": total(*(f"bytes.{way}" for way in ways_in)),
+        "bytes_out": total(*(f"bytes.{way}" for way in ways_out)),
+        "transfers": total(*moves),
+        "vector": total("instructions.V"),
+        "cube": total("instructions.M"),
+        "scalar": total("instructions.S"),
+        "cores": sum(any(core[name] for name in moves) for core in record.cores),
+        "pipe": pipe,
+        "share": min(record.busy.get(pipe, 0.0) / record.core_us, 1.0) if record.core_us else 0.0,
+    }

@@ -287,8 +287,9 @@ def _plausible(key: str, names: dict[str, str], source: str, coarse: bool, their
         return any(_name(n) == names["name"] and not n.args and not n.keywords for n in _calls(theirs))
     if key in ("behind-loop", "before-loop", "into-loop"):
         return _stands(theirs, names["code"]) == {key}
-    if key == "exchanged":
-        return all(re.search(rf"\b{names[k]}\b", source) for k in "ab")
+    if key == "exchanged":  # both, and not in the order in which ours has them
+        mine, ours = (re.findall(rf"\b(?:{names['a']}|{names['b']})\b", text) for text in (source, right))
+        return len(set(mine)) == 2 and mine != ours
     if key == "other-name":  # more often than ours
         more = len(re.findall(rf"\b{names['a']}\b", source)) > int(names["count"])
         return more and any(ast.unparse(n) == names["within"] for n in ast.walk(theirs) if isinstance(n, ast.expr))

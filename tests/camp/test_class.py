@@ -244,10 +244,19 @@ def test_a_class_from_end_to_end(tmp_path):
     grade.write(grades, tmp_path / "grades")
     made = report.lines(tmp_path / "grades", tmp_path)
     (bob,) = [x for x in made if x.student == "bob" and x.exercise == "scale_law"]
+    assert bob.spent == bob.minutes == round(51 / 60, 1)
     assert (bob.attempts, bob.hints, bob.stuck) == (4, 2, True) and bob.ask == guide.question("hard-coded")
     files = report.write(made, tmp_path / "report")
     page = files[1].read_text()
     assert "<script" not in page and "http" not in page and "✗" in page and "bob scale_law FAIL hard-coded" in page
+
+
+def test_time_is_spent_on_what_comes_next():
+    """Reading counts for the exercise behind it; a pause, what a log begins with and what follows a PASS for none."""
+    log = [("a", 0, "TODO"), ("b", 60, "TODO"), ("a", 360, "PASS"), ("b", 480, "FAIL"), ("a", 500, "PASS"),
+           ("b", 9000, "FAIL"), ("b", 9060, "PASS"), (["odd"], 9070, "PASS")]  # fmt: skip
+    log = [{"id": name, "time": at, "state": state} for name, at, state in log]
+    assert report._spent(log) == {"b": (60 + 120 + 60) / 60, "a": 300 / 60}
 
 
 def test_a_report_of_odd_names(tmp_path):

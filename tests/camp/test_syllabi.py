@@ -31,3 +31,28 @@ def test_a_plan_that_is_too_full_or_names_nothing_is_noticed(monkeypatch):
         syllabi.syllabus("none")
     with pytest.raises(ValueError, match="full, none"):
         syllabi.syllabus("other")
+
+
+def test_a_class_that_was_there_says_how_long_it_took(tmp_path):
+    """The median of three learners or more who solved it, in place of the authors' minutes; two say nothing."""
+    report = tmp_path / "report.csv"
+    rows = [("look_repair", "PASS", m) for m in (4, 40, 6)] + [("look_result_pipe", "PASS", m) for m in (90, 91)]
+    rows += [("look_repair", "FAIL", 500), ("look_repair", "PASS", "")]
+    report.write_text("exercise,state,spent\n" + "".join(f"{e},{s},{m}\n" for e, s, m in rows))
+    before, after = (syllabi.syllabus("90-minutes", *given) for given in ((), (report,)))
+    k = next(i for i, p in enumerate(before.sessions[0].parts) if "look_repair" in p.exercises)
+    one, other = before.sessions[0].parts[k], after.sessions[0].parts[k]
+    share = syllabi._reading("00.01", ["look_repair"]) + load("look_repair").minutes
+    assert abs((one.minutes - other.minutes) - (share - 6)) <= 1 and other.measured == 1 and one.measured == 0
+    assert "1 of the " in str(after) and "1 of the " not in str(before)
+    report.write_text("student\nx\n")
+    with pytest.raises(ValueError, match="report.csv"):
+        syllabi.syllabus("90-minutes", report)
+
+
+def test_the_machines_seconds_are_those_of_the_table():
+    plan = syllabi.syllabus("90-minutes")
+    books = [tuple(dict.fromkeys(map(notebook_of, p.exercises))) for p in plan.sessions[0].parts]
+    for part, numbers in zip(plan.sessions[0].parts, books):
+        assert part.machine_s == sum(syllabi._seconds()[n] for n in numbers)
+    assert sum(map(bool, books)) >= 3 and all(s > 0 for s in syllabi._seconds().values())

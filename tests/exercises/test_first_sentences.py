@@ -351,7 +351,7 @@ def test_a_row_of_another_length():
 
     def said(line, offset=640, dim=40):
         found = Diagnosis("gm-bounds", {"argument": 0, "size": 400, "offset": offset, "tensor": "x"})
-        return slips.row_length(found, Case("x", (torch.zeros(5, 20), 5, dim), None), line, text, "k")
+        return slips._row_length(found, Case("x", (torch.zeros(5, 20), 5, dim), None), line, text, "k")
 
     assert "a row of x has 20 elements, and `dim` is 40" in said("DataCopy(a, xGm[row * dim], n);")
     assert "`dim` is 40" in said("DataCopy(a, xGm[dim * row], n);")

@@ -1,7 +1,7 @@
 def tiling():
     """Part of TilingFunc. There are: total (elements), bytes (of an element), cores. Make: share, blocks."""
     return """
-# >>> exercise: `share`, the elements of a block: whole pieces of 32 bytes, as even as possible over `cores`; and `blocks`, none without work | `share`：每核的元素数，由整的 32 字节组成，在 `cores` 个核上尽量均匀；`blocks`：没有空闲的核
+# >>> exercise: `share`, the elements of a block: whole pieces of 32 bytes, as even as possible over `cores`; and `blocks`, as many as have work | `share`：每核的元素数，由整的 32 字节组成，在 `cores` 个核上尽量均匀；`blocks`：有工作的核数
 # stub: const uint32_t share = total;
 # stub: const uint32_t blocks = 1;
     const uint32_t unit = 32 / bytes;
