@@ -14,6 +14,8 @@ from functools import lru_cache
 from pathlib import Path
 
 from labkit import paths
+from labkit.exercises.spec import Spec
+from labkit.exercises.stub import template
 from labkit.notebook import source as reader
 from labkit.notebook.build import load_notebook
 from labkit.notebook.source import Code, Markdown
@@ -45,10 +47,7 @@ def complaints(sources: list[Path], pages: list[Path]) -> Iterator[str]:
                 for text in filter(None, (block.en, block.zh)):
                     at = f"{path.name}:{block.line}"
                     yield from links(text, at, src.target(paths.notebooks_dir()).parent, text)
-                    yield from files(text, at)
-                    yield from notebook_numbers(text, at, numbers)
-                    yield from ascend_names(text, at, code)
-                    yield from labkit_names(text, at)
+                    yield from _of_text(text, at, numbers, code)
     for page in pages:
         text = page.read_text(encoding="utf-8")
         bare = _FENCE.sub("", text)
@@ -56,6 +55,30 @@ def complaints(sources: list[Path], pages: list[Path]) -> Iterator[str]:
         yield from files(bare, page.name)
         yield from notebook_numbers(bare, page.name, numbers)
         yield from labkit_names(text, page.name)
+
+
+def told(exercises: list[Spec], tables: dict) -> Iterator[str]:
+    """The same of what learners are asked and told: questions, tasks, hints, sentences of known mistakes, reasons; and
+    of all messages, by messages.tables()."""
+    numbers = {p.stem.split("_")[0] for p in reader.sources()}
+    for spec in exercises:
+        texts, code = [spec.question, spec.why, *spec.hints, *(m.say for m in spec.mutants)], ""
+        if spec.kind != "predict":
+            ours = template(spec)
+            texts, code = [*texts, *(r.todo for r in ours.regions)], "\n".join([*ours.lines, ours.solution()])
+        for text in (t for table in texts if table for t in table.values()):
+            yield from _of_text(text, spec.id, numbers, code)
+    for key, table in tables.items():
+        for entry in table.values() if isinstance(table, dict) else ():
+            for text in entry.values() if isinstance(entry, dict) else (entry,):
+                yield from _of_text(str(text), key, numbers, "")
+
+
+def _of_text(text: str, at: str, numbers: set[str], code: str) -> Iterator[str]:
+    yield from files(text, at)
+    yield from notebook_numbers(text, at, numbers)
+    yield from ascend_names(text, at, code)
+    yield from labkit_names(text, at)
 
 
 def links(text: str, at: str, folder: Path, whole: str) -> Iterator[str]:

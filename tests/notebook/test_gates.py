@@ -7,19 +7,21 @@ import random
 import re
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 from places import REPO
 
-from labkit import paths
+from labkit import messages, paths
 from labkit.exercises.result import _SIGN, STATES, Result
+from labkit.exercises.spec import load_all
 from labkit.notebook import build, gate, prose, source
 from labkit.notebook.cells import Variant
 from labkit.notebook.execute import environment
 from labkit.notebook.source import Markdown
 
 PAGES = [
-    REPO / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "data/README.md", "kernels/README.md")
+    REPO / name for name in ("README.md", "README.zh.md", "CONTRIBUTING.md", "CHANGELOG.md", "labkit/twin/CHECKS.md")
 ]
 PAGES += [REPO / "data" / "README.md", REPO / "kernels" / "README.md"]
 PAGES += [page for page in sorted((REPO / "labkit").glob("*/README.md")) if page.parent.name != "notebook"]  # a form
@@ -35,6 +37,24 @@ def test_all_that_the_text_names_is_there():
     guide = REPO / "labkit/notebook/README.md"  # names files of an example
     text = guide.read_text(encoding="utf-8")
     assert not [*prose.links(text, "guide", guide.parent, text), *prose.labkit_names(text, "guide")]
+
+
+def test_all_that_exercises_and_messages_name_is_there():
+    exercises = load_all()
+    assert list(prose.told(exercises, messages.tables())) == []
+    wrong = replace(exercises[0], hints=({"en": "`DataCopyPadd`, see 01.77", "zh": "`labkit/none.py`"},))
+    said = list(prose.told([wrong], {"x.y": {"en": {"what": "labkit.nothing"}, "zh": "见 01.78"}}))
+    assert len(said) == 5 and all(s.startswith((wrong.id, "x.y: ")) for s in said), said
+
+
+def test_the_page_in_chinese_has_no_number_of_its_own():
+    """What is measured is written down once more there, and has to be brought up to date with the other."""
+
+    def numbers(page: str) -> set[str]:
+        return set(re.findall(r"\d[\d,]*\.?\d*", (REPO / page).read_text(encoding="utf-8")))
+
+    own = {n for n in numbers("README.zh.md") - numbers("README.md") if not re.fullmatch(r"0\d", n)}  # stages
+    assert not own and len(numbers("README.zh.md")) > 15
 
 
 @pytest.mark.parametrize(
