@@ -28,7 +28,7 @@ from labkit.bench.lies.case import (
     signature,
 )  # fmt: skip
 from labkit.bench.lies.clocks import decimals
-from labkit.bench.lies.mismatch import mismatched
+from labkit.bench.lies.mismatch import mismatched, restored
 from labkit.bench.lies.reading import Text, names_outliers, says
 
 # From which share of the reported time on something is a finding: what a careful reader would call the result wrong.
@@ -257,7 +257,8 @@ def _cached(c: Case) -> Iterator[Finding]:
     for key, group in c.groups.items():
         if group[0]["kernels"] and cold.get(key):
             warm, without = median(r["busy_us"] for r in group), median(cold[key])
-            if warm and without > _CACHE * warm:
+            emptied = sum(r["busy_us"] * _EVEN > without for r in group)  # by the script itself, beside the others
+            if warm and without > _CACHE * warm and emptied < len(group) / 4:
                 yield c.find("hot_cache", group[0]["line"], warm=warm, cold=without, times=without / warm)
 
 
@@ -350,7 +351,7 @@ def _one_shape(c: Case) -> Iterator[Finding]:
             sizes[tuple(r["names"]), tuple(r["on_host"]), place_of(r), str(r["callers"])].add(shapes_of(r))
     if not sizes or any(len(shapes) > 1 for shapes in sizes.values()):
         return
-    each = [shapes for (shapes,) in sizes.values()]
+    each = [[tuple(n for n in shape if n > 1) or shape for shape in shapes] for (shapes,) in sizes.values()]
     if not says(words.CONCLUDES, c.claims) and any(says(w, c.claims) for w in (words.REQUEST, words.HOST, words.RATE)):
         return  # of one service or program, and nothing is concluded for others
     largest = largest_of(set(each[0]).intersection(*each[1:]))  # weights may be packed in another way
@@ -487,6 +488,6 @@ def _behind(c: Case) -> Iterator[Finding]:
 
 
 _RULES = (
-    _first_runs, _unsynchronised, _waits, _nothing, mismatched, _inside, _cached, _coarse, _spread, _dropped,
+    _first_runs, _unsynchronised, _waits, _nothing, mismatched, _inside, restored, _cached, _coarse, _spread, _dropped,
     _one_shape, _ordered, _behind,
 )  # fmt: skip

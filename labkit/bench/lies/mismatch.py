@@ -12,6 +12,7 @@ from labkit.bench.lies import words
 from labkit.bench.lies.case import Case, Finding, largest_of, names_of, pairs_of, shapes_of, sides_of
 from labkit.bench.lies.reading import says
 
+_MOVED = 0.1  # of the device's time, in copies on it
 _SWITCHES = 6  # two that change sides at least so often are measured in turn
 
 
@@ -64,6 +65,22 @@ def mismatched(c: Case) -> Iterator[Finding]:
                 yield c.find(
                     "mismatch", host[0]["line"], "host", names=names_of(host[0]["on_host"]), calls=host[0]["calls"]
                 )
+
+
+def restored(c: Case) -> Iterator[Finding]:
+    """An operator that changes its input, as the report names it alone; and in each call the copy that puts the input
+    back, which the report does not speak of."""
+    if not says(words.KERNEL, c.claims) or says(words.PUT_BACK, c.claims):
+        return
+    for r in c.regions:
+        names = {n.rpartition("::")[2] for n in r["names"]}
+        others = names - {"copy_", "clone"}
+        if len(others) == 1 < len(names) and r["moved_us"] > _MOVED * r["busy_us"]:
+            (name,) = others
+            if re.search(rf"\b{re.escape(name)}", c.seen.output):
+                share = 100 * r["moved_us"] / r["busy_us"]
+                yield c.find("inside", r["line"], "restored", name=name, us=r["moved_us"], of=r["busy_us"], share=share)
+                return
 
 
 def alternatives(c: Case) -> bool:
@@ -129,7 +146,20 @@ def _unseen(c: Case, timed: list[dict]) -> str:
             times = {d * k for d in dims for k in known}  # rows that are worked off in parts
             if not any(n in seen | known | times or any(d % n == 0 for d in dims) for n in numbers):
                 return text
-    return ""
+    return _unseen_batch(c, timed)
+
+
+def _unseen_batch(c: Case, timed: list[dict]) -> str:
+    """The first batch of several in the report that nothing had as its first dimension, where others had theirs, and
+    something of a size that no batch has was timed as well: the data ended before the batch did."""
+    said = [int(m[1]) for m in re.finditer(words.BATCH, c.seen.output, re.I)]
+    firsts = {shape[0] for r in timed for shape in map(tuple, r["gives"]) if shape}
+    missing = [n for n in said if n not in firsts]
+    return (
+        str(missing[0])
+        if missing and set(said) & firsts and firsts - set(said) and len(firsts) < len(set(said))
+        else ""
+    )
 
 
 def _sizes(c: Case, sides: dict[tuple, list[dict]]) -> Iterator[Finding]:

@@ -330,6 +330,7 @@ def _facts(notes: clocks.Notes, session) -> list[dict]:
                 "waits_between": len(between),
                 "between_lines": _lines(between),
                 "copies": sum(t.kind in ("copy_in", "copy_out") for t in inside),
+                "moved_us": sum(_took(t) for t in kernels if _short(t.name) in ("copy_", "clone")) / 1e3,
                 "copy_us": sum(_took(t) for t in inside if t.kind in ("copy_in", "copy_out")) / 1e3,
                 "copy_bytes": sum(t.bytes for t in inside if t.kind in ("copy_in", "copy_out")),
                 "random_us": _making(tops, _RANDOM) / 1e3,

@@ -11,6 +11,7 @@ COMPARES = (
     rf"|\bbefore\b(?!{_PROSE})[\s\S]{{1,400}}\bafter\b(?!{_PROSE})"
     r"|\b[a-z]\w+ / (?!(s|sec|second|call|step|token|request|image|sample|row|core|item|byte|iteration)s?\b)[a-z]\w+\b"
     r"[^\n:]{0,30}: *\d*\.\d"
+    r"|(?<![\w.)])[+-]\d+(\.\d+)? ?%|takes? \d[\d.]* ?% (more|less|of)\b"
     r"|加速|更快|对比|提升|倍|基线"
 )
 NO_COMPARISON = r"no comparison|not compar|nothing is compared|not a comparison|held against|no(t| one) .{0,30}against"
@@ -98,6 +99,8 @@ SHAPE = (
     r"|(?:shape|size|dims)\W{1,3}(\d{2,9}(?:, ?\d{2,9})+)"
 )
 EXTENT = rf"\b(?:batch(?: size)?|rows|cols|columns|hidden|seq_?len|tokens)[ =:]{{1,3}}(\d{{2,9}})(?![\d.]|{UNIT})"
+BATCH = rf"\bbatch(?: size)?[ =:]{{1,4}}(\d{{1,9}})(?![\d.,]\d|{UNIT})"
+PUT_BACK = r"\bcop(y|ies|ied)|\bclon|restor|reset|put back|refresh|拷贝|恢复"
 DTYPES = {  # np.float64(1.5) is how a number is printed
     "float16": r"\bfp16\b|(?<!np\.)\bfloat16\b|\bf16\b|half.precision",
     "bfloat16": r"\bbf16\b|\bbfloat16\b",
