@@ -25,11 +25,18 @@ def kept(gate, up):
     return s * up, s
 
 
+def twice(gate, up):
+    s = F.silu(gate)
+    return s * (s + up)
+
+
 def graph_of(function) -> tuple[fx.Graph, list[fx.Node]]:
-    """The graph, and in it silu and the product."""
+    """The graph, and in it silu, the product, and what stands between them."""
     graph = fx.symbolic_trace(function).graph
-    silu = next(n for n in graph.nodes if n.target is F.silu)
-    return graph, [silu, next(u for u in silu.users if "mul" in str(u.target))]
+    nodes = list(graph.nodes)
+    silu = next(n for n in nodes if n.target is F.silu)
+    product = next(u for u in silu.users if "mul" in str(u.target))
+    return graph, nodes[nodes.index(silu) : nodes.index(product) + 1]
 
 
 def inside_cases(seed, quick):
@@ -37,6 +44,7 @@ def inside_cases(seed, quick):
         Case("silu(gate) * up", ("plain",), True),
         Case("silu(gate) is added later", ("shared",), False),
         Case("silu(gate) is an output", ("kept",), False),
+        Case("silu(gate) is read twice inside", ("twice",), True),
     ]
 
 

@@ -42,11 +42,12 @@ def our_plan(n: int, cores: int, ub: int) -> tuple[int, int, int]:
 
 def plan_cases(seed, quick):
     made = []
-    for n in (720_896,) if quick else (720_896, 262_144, 2_883_584):
+    for n in (720_896,) if quick else (720_896, 262_144, 2_883_584, 4096):
         expected = {
             "y": say("right", "正确"),
             "UB": say("enough", "放得下"),
             say("time", "用时"): say("as ours or less", "不多于我们的"),
+            say("blocks", "核数"): say("each has a tile", "每核都有 tile"),
         }
         made.append(Case(f"n={n:,}", (n, CORES, UB), expected))
     return made
@@ -59,8 +60,10 @@ def run_plan(function, args, case):
     n, cores, ub = args
     plan = function(n, cores, ub)
     said = dict(case.expected)
-    right, fits, fast = said
+    right, fits, fast, work = said
     blocks, tile, buffers = (int(part) for part in plan)
+    if blocks > (tiles := -(-n // tile)):
+        said[work] = say(f"{blocks} for {tiles} tiles", f"{tiles} 个 tile 用了 {blocks} 个核")
     needed = tile * (8 + 6 * buffers)
     if needed > ub:  # a launch would only say the same, in more words
         said[fits] = say(f"{needed:,} of {ub:,} bytes", f"需要 {needed:,}，只有 {ub:,} 字节")

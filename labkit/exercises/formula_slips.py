@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from numbers import Number
 from typing import Any
 
-from labkit import messages
+from labkit import chips, messages
 from labkit.exercises.question import evaluate, given
 from labkit.exercises.spec import Spec, SpecError
 from labkit.exercises.value_remarks import UNITS
@@ -28,6 +28,8 @@ _RARE = {
     "upside-down": 1,
     "subtracted": 1,
     "larger": 1,
+    "also-times": 1,
+    "also-divided": 1,
 }  # said where no likelier slip fits
 _Change = tuple[str, dict[str, Any], ast.expr]  # (which slip, what its sentence names, the part as it became)
 
@@ -96,6 +98,15 @@ def _slips(formula: ast.expr, values: dict[str, Any], right: Any) -> Iterator[_C
                 yield key, named, _with(formula, place, part)
     if not right:
         return  # a number on the way
+    for name, value in values.items():  # one of the question's numbers that has no part in it
+        if name not in numbers and isinstance(value, Number) and value not in (0, 1):
+            other = ast.Name(name, ast.Load())
+            yield "also-times", {"other": other}, ast.BinOp(formula, ast.Mult(), other)
+            yield "also-divided", {"other": other}, ast.BinOp(formula, ast.Div(), other)
+    cores = int(chips.flat(chips.DEFAULT)["cores.aiv"])
+    if cores not in values.values():  # what holds for all of them together is taken for each
+        yield "also-divided", {"other": f"{cores} (`cores`)"}, ast.BinOp(formula, ast.Div(), ast.Constant(cores))
+        yield "also-times", {"other": f"{cores} (`cores`)"}, ast.BinOp(formula, ast.Mult(), ast.Constant(cores))
     yield "inverse", {}, ast.BinOp(ast.Constant(1), ast.Div(), formula)
     for whole, least in ((100, 1), (1, 0)):  # a share, in per cent or not
         if least < right < whole:

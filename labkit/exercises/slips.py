@@ -30,6 +30,7 @@ _COLLECTIVES = (  # of torch.distributed: they write into a tensor that they are
     "all_reduce reduce broadcast all_gather all_gather_into_tensor gather scatter reduce_scatter "
     "reduce_scatter_tensor all_to_all all_to_all_single barrier".split()
 )
+_FLAT = {"flatten", "view", "reshape", "ravel", "unbind"}  # they give a tensor, whose elements are tensors
 _TAKES = {"map", "filter", "sorted", "max", "min", "reduce"}  # calls that take a function
 
 
@@ -123,6 +124,9 @@ def _python(ours: Template, joined: Joined) -> str:
     last = {n.body[-1] for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)}  # there it lacks a `return`
     kept = {id(n.value) for n in mine if isinstance(n, ast.Expr)}
     for node in mine:
+        if isinstance(node, ast.Call) and _called(node) in ("set", "Counter") and node.args:
+            if isinstance(node.args[0], ast.Call) and _called(node.args[0]) in _FLAT:
+                return messages.text("slip.set-of-tensor", code=_shown(node))
         if isinstance(node, ast.Call) and id(node) not in kept and _is_collective(node):
             return messages.text("slip.in-place", code=_shown(node))
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and _called(node.value) in _NEW:

@@ -40,18 +40,21 @@ _MOST = 8  # names that are exchanged for each other
 
 def sentence(ours: Template, source: str, agrees: Callable[[str], bool], coarse: bool) -> str:
     """What is changed in the variation whose text `agrees` with the answer; "" for none, and where several agree
-    that are equally near to the answer's text. source: the learner's text, which must not speak
-    against it. coarse: the results say little (yes or no, an exception), so that only a single sentence counts.
+    that are equally near to the answer's text. source: the learner's text, which must not speak against it. coarse:
+    the results say little (yes or no, an exception), so that only a single sentence counts.
     """
     tree, theirs, right = ast.parse("\n".join(ours.lines)), _parsed(source), ours.solution()
     same, mine = ast.unparse(tree), whole(ours, source)
-    those = [
-        (common(mine, text), messages.text(f"variation.{key}", **names), text)
-        for key, names, text, _ in _texts(tree, ours)
-        if text != same and _plausible(key, names, source, coarse, theirs, right)
-    ]
-    end = time.process_time() + SECONDS
-    found: dict[str, str] = {}  # sentence -> the varied text
+    like_ours, those, unlikely = common(mine, same), [], set()
+    for key, names, text, _ in _texts(tree, ours):
+        near = common(mine, text)
+        unlike = coarse and key == "instead" and near <= like_ours
+        if text == same or unlike or not _plausible(key, names, source, coarse, theirs, right):
+            continue
+        those.append((near, messages.text(f"variation.{key}", **names), text))
+        if key == "exchanged" and _in_order(names, source) == _in_order(names, right):
+            unlikely.add(those[-1][1])
+    end, found = time.process_time() + SECONDS, {}  # sentence -> the varied text
     for _, say, text in sorted(those, key=lambda one: -one[0]):  # what reads like the answer first: time is limited
         if time.process_time() > end:
             break
@@ -59,7 +62,13 @@ def sentence(ours: Template, source: str, agrees: Callable[[str], bool], coarse:
             found[say] = text
             if coarse and len(found) > 1:
                 return ""
+    if len(found) > 1:
+        found = {say: found[say] for say in found if say not in unlikely}
     return nearest(ours, source, found) if len(found) > 1 else next(iter(found), "")
+
+
+def _in_order(names: dict[str, str], text: str) -> list[str]:
+    return re.findall(rf"\b(?:{names['a']}|{names['b']})\b", text)
 
 
 # ---- C++
@@ -287,9 +296,8 @@ def _plausible(key: str, names: dict[str, str], source: str, coarse: bool, their
         return any(_name(n) == names["name"] and not n.args and not n.keywords for n in _calls(theirs))
     if key in ("behind-loop", "before-loop", "into-loop"):
         return _stands(theirs, names["code"]) == {key}
-    if key == "exchanged":  # both, and not in the order in which ours has them
-        mine, ours = (re.findall(rf"\b(?:{names['a']}|{names['b']})\b", text) for text in (source, right))
-        return len(set(mine)) == 2 and mine != ours
+    if key == "exchanged":
+        return all(re.search(rf"\b{names[k]}\b", source) for k in "ab")
     if key == "other-name":  # more often than ours
         more = len(re.findall(rf"\b{names['a']}\b", source)) > int(names["count"])
         return more and any(ast.unparse(n) == names["within"] for n in ast.walk(theirs) if isinstance(n, ast.expr))

@@ -37,6 +37,8 @@ def asked(value: str, question: str = "", **given) -> Spec:
         ("a * b / c", {"a": 10, "b": 70, "c": 3}, 3 / 700, "the other way round"),
         ("size % tile", {"size": 1000, "tile": 300}, 3, "the whole quotient"),
         ("a * b + c", {"a": 4, "b": 36, "c": 5}, 12345, ""),
+        ("a * b", {"a": 7, "b": 11, "cores": 48}, 77 / 48, "divided by 48 (`cores`) as well"),
+        ("a * b", {"a": 7, "b": 11, "cores": 48}, 77 * 48, "multiplied by 48 (`cores`) as well"),
         ("ms / 1000 * n", {"ms": 18, "n": 250}, 4500, ""),  # a unit: prediction-unit-factor says so
     ],
 )
