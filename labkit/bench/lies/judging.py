@@ -33,6 +33,7 @@ from labkit.bench.lies.reading import Text, names_outliers, says
 
 # From which share of the reported time on something is a finding: what a careful reader would call the result wrong.
 _WAIT, _DRAIN, _COPY, _RANDOM, _FILLED, _QUANTUM, _PENDING, _CACHE = 0.05, 0.2, 0.05, 0.10, 0.25, 0.02, 0.05, 1.08
+_DRAINED = 0.25  # of a sample by events: what the first launch of a drained queue takes, in a sample of few calls
 _ISSUED = 0.3  # of what is called the kernel's time, in which the device waits for the host
 _BYTES = {"float16": 2, "bfloat16": 2, "float64": 8, "int64": 8, "int8": 1, "uint8": 1, "bool": 1, "int16": 2}
 _VALUE = 16  # bytes of a value that is read, like a loss
@@ -196,7 +197,7 @@ def _lost(r: dict, kernel: bool = False) -> Iterator[tuple[dict, float, float, l
     elif r["kind"] == "event" and r["waits"] and r["waited_behind"]:
         yield r, r["value_us"] - max(r["busy_us"], r["host_us"] - r["wait_us"]), _WAIT, r["wait_lines"]
     elif r["kind"] == "event" and r["waits_between"] and r["busy_us"] > r["host_us"]:
-        yield r, r["value_us"] - r["busy_us"], _WAIT, r["between_lines"]
+        yield r, r["value_us"] - r["busy_us"], _DRAINED, r["between_lines"]
     elif r["kind"] == "event" and r["waits_between"] and kernel and not r["waits"]:
         yield r, r["value_us"] - r["busy_us"], _ISSUED, r["between_lines"]
 
@@ -425,10 +426,14 @@ def _ways_of(c: Case, sides: dict[tuple, list[dict]]) -> Iterator[tuple[list[dic
                 yield sides[what, shapes], sides[other, its]
 
 
+def _both(one: list[dict], other: list[dict]) -> frozenset:
+    return frozenset((signature(one[0]), signature(other[0])))
+
+
 def _warms(one: list[dict], other: list[dict]) -> bool:
-    """The same operators on the same tensors, read by the same lines and called from two: few at first, then the
-    samples. That is a warm-up which reads the clock."""
-    few, many = sorted((one, other), key=lambda side: side[0]["start"])
+    """The same operators on the same tensors, read by the same lines and called from two: a few samples and many. The
+    few are a warm-up which reads the clock, perhaps until it is steady."""
+    few, many = sorted((one, other), key=len)
     return signature(few[0]) == signature(many[0]) and few[0]["line"] == many[0]["line"] and 3 * len(few) <= len(many)
 
 
@@ -438,8 +443,9 @@ def _ordered(c: Case) -> Iterator[Finding]:
     sides = {key: [r for r in side if not r["first"] and not r["graphs"]] for key, side in sides_of(c).items()}
     sides = {key: side for key, side in sides.items() if side}
     blocks, partners = [], _in_turn(list(sides.values()))
+    taken = {_both(one, other) for one, other in pairs_of(sides) if _changes(_order(one, other)) >= _SWITCHES}
     for one, other in _ways_of(c, sides):
-        if _warms(one, other):
+        if _warms(one, other) or _both(one, other) in taken:  # the same two are measured in turn at another place
             continue
         if one[0]["names"] == other[0]["names"] and says(words.BANDWIDTH, c.claims) and says(words.WARM, c.claims):
             continue  # the same operators with a full and with an empty L2
