@@ -99,7 +99,7 @@ def _slips(formula: ast.expr, values: dict[str, Any], right: Any) -> Iterator[_C
     if not right:
         return  # a number on the way
     for name, value in values.items():  # one of the question's numbers that has no part in it
-        if name not in numbers and isinstance(value, Number) and value not in (0, 1):
+        if name not in numbers and isinstance(value, Number) and value not in (0, 1, *UNITS):
             other = ast.Name(name, ast.Load())
             yield "also-times", {"other": other}, ast.BinOp(formula, ast.Mult(), other)
             yield "also-divided", {"other": other}, ast.BinOp(formula, ast.Div(), other)
