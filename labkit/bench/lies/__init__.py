@@ -135,7 +135,7 @@ class _Runs:
             return self._watched(*flags)
         document, output = self._watched("--shapes", *flags)
         refused = any(messages.text("device.shapes_only", lang=lang) in output for lang in messages.LANGUAGES)
-        stopped = document["error"] or not document["regions"] or document["asked"] or refused
+        stopped = document["error"] or not document["regions"] or refused
         return self._watched(*flags) if stopped else (document, output)
 
     def _watched(self, *flags: str) -> tuple[dict, str]:
@@ -175,4 +175,4 @@ class _Runs:
 
 
 def _unseen(error: str) -> dict:
-    return {"error": error, "files": [], "regions": [], "compared": [], "written": [], "asked": False, "apart": []}
+    return {"error": error, "files": [], "regions": [], "compared": [], "written": [], "apart": []}

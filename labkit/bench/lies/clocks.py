@@ -74,7 +74,6 @@ class Notes:
         self.regions: dict[tuple, Region] = {}
         self.waits: list[tuple[float, str, tuple]] = []  # (host ns at entry, name, via)
         self.captures = 0  # of graphs
-        self.asked = False  # for a value, where nothing is computed
         self.beside: list[tuple[float, str]] = []  # (host ns, what): calls that are no work of the device
         self.holders: Counter[tuple] = Counter()  # by key of a region: the numbers that stand for it
         self.measurements: set[tuple] = set()  # regions of torch.utils.benchmark that it reports

@@ -146,7 +146,24 @@ def _unseen(c: Case, timed: list[dict]) -> str:
             times = {d * k for d in dims for k in known}  # rows that are worked off in parts
             if not any(n in seen | known | times or any(d % n == 0 for d in dims) for n in numbers):
                 return text
-    return _unseen_batch(c, timed)
+    return _unseen_batch(c, timed) or _unseen_row(c, shapes)
+
+
+def _unseen_row(c: Case, shapes: set[tuple]) -> str:
+    """Of lines that differ in their numbers alone, as rows of a table do: the first whole shape that no tensor had,
+    where that of another line is one."""
+    rows: dict[str, list[tuple[str, tuple]]] = defaultdict(list)
+    for line in c.seen.output.split("\n"):
+        said = [(m[0], tuple(map(int, re.findall(r"\d+", m[0])))) for m in re.finditer(words.WHOLE_SHAPE, line)]
+        alike = re.sub(r"[\d.]+", "#", line)
+        for place, one in enumerate(said):
+            rows[f"{place}: {alike}"].append(one)
+    sizes = {prod(shape) for shape in shapes}
+    for row in rows.values():
+        if any(shape in shapes for _, shape in row):
+            if other := [text for text, shape in row if shape not in shapes and prod(shape) not in sizes]:
+                return other[0]
+    return ""
 
 
 def _unseen_batch(c: Case, timed: list[dict]) -> str:

@@ -99,7 +99,6 @@ def main(arguments: list[str]) -> None:
     own = sorted({script, *(f for f in loaded if f and notes._own(f))})
     document = {"error": error, "files": own, "regions": _facts(notes, session)}
     document["apart"] = values.differences([r for r in notes.regions.values() if r.kept]) if values else []
-    document["asked"] = notes.asked
     document["compared"] = [[*place, _samples(notes, keys)] for place, keys in notes.compared.items()]
     document["written"] = [text for text in map(_report, dict.fromkeys(written)) if text]
     with open(out, "w", encoding="utf-8") as file:
@@ -174,7 +173,8 @@ def _watch_device(notes: clocks.Notes, torch) -> None:
             try:
                 return real(*arguments, **named)
             except RuntimeError:
-                notes.asked |= labkit.device.only_shapes()  # the script may swallow it
+                if labkit.device.only_shapes():  # whoever waits for the value may swallow the error, or wait for ever:
+                    os._exit(0)  # the script is run again with values
                 raise
 
         setattr(where, name, waited)

@@ -99,6 +99,7 @@ SHAPE = (
     r"|(?:shape|size|dims)\W{1,3}(\d{2,9}(?:, ?\d{2,9})+)"
 )
 EXTENT = rf"\b(?:batch(?: size)?|rows|cols|columns|hidden|seq_?len|tokens)[ =:]{{1,3}}(\d{{2,9}})(?![\d.]|{UNIT})"
+WHOLE_SHAPE = r"(?<![\w.x×])\d+(?: ?[x×] ?\d+){1,4}(?! ?[x×]|[\w.])|\(\d+(?:, ?\d+){1,4}\)|\[\d+(?:, ?\d+){1,4}\]"
 BATCH = rf"\bbatch(?: size)?[ =:]{{1,4}}(\d{{1,9}})(?![\d.,]\d|{UNIT})"
 PUT_BACK = r"\bcop(y|ies|ied)|\bclon|restor|reset|put back|refresh|拷贝|恢复"
 DTYPES = {  # np.float64(1.5) is how a number is printed
