@@ -47,7 +47,7 @@ REQUEST = rf"{ASKED}|latenc|时延|延迟"
 WAITED = (
     r"latenc\w* (of|for|per) (a|an|one|each|every|a single)\b.{0,20}(call|launch|op)"
     r"|(includ\w*|with|plus) (the |a |its )?(\w+ )?(sync|wait)|synchronous"
-    r"|(one|a single) (\w+ )?(call|launch|request|query|step) at a time|round.?trip"
+    r"|\bone at a time|(one|a single) (\w+ )?(call|launch|request|query|step) at a time|round.?trip"
     r"|\bwait (in|per|for|behind|after) (each|every)"
     r"|not (the )?(time of the )?(kernel|device)|wait(s|ed|ing)? for (the|its|each) (result|answer)|to completion"
     r"|含同步"
