@@ -118,10 +118,8 @@ class Workers:
             os.close(alive)
             with self._lock:
                 self._running.discard(process)
-        status = (
-            process.returncode if process.returncode <= 128 else 128 - process.returncode
-        )  # as a shell says signals
-        return (0, "") if self.stopped else (status, stderr)
+        ended = process.returncode
+        return (0, "") if self.stopped else (128 - ended if ended > 128 else ended, stderr)  # as a shell says signals
 
     def stop(self) -> None:
         with self._lock:

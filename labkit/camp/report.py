@@ -16,14 +16,13 @@ from labkit.camp import guide
 from labkit.camp.collect import PROGRESS
 from labkit.camp.grade import _cell
 from labkit.exercises import order
-from labkit.exercises.progress_log import Row, _count, _minutes, events
+from labkit.exercises.progress_log import PAUSE_S, Row, _count, _minutes, events
 
 # symbol, background, text: contrast of each pair is 7 or more; the word stands beside the symbol for who asks for it
 LOOK = {"PASS": ("✓", "#d7f0dd", "#0b3d1c"), "FAIL": ("✗", "#f8d3d0", "#5c0f0a"), "TODO": ("○", "#eeeeee", "#333333"),
         "SKIP": ("–", "#e3e3f5", "#26264d"), "MISSING": ("·", "#ffffff", "#444444"),
         "ERROR": ("!", "#fff0c2", "#4d3800")}  # fmt: skip
 STUCK_ATTEMPTS, STUCK_HINTS = 3, 3
-PAUSE_S = 1800
 
 
 @dataclass

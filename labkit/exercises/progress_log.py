@@ -19,6 +19,7 @@ from labkit.exercises.order import in_order
 from labkit.exercises.spec import load, pick
 
 OFF = ("off", "0", "none")
+PAUSE_S = 1800  # between two events, from which on the learner was not at it
 
 
 def log_path() -> Path | None:
@@ -199,7 +200,7 @@ def _minutes(log: list[dict]) -> float:
         now = event.get("time")
         if not isinstance(now, (int, float)):
             continue
-        if before is not None and 0 <= now - before <= 1800:
+        if before is not None and 0 <= now - before <= PAUSE_S:
             total += now - before
         before = now
         if event.get("state") == "PASS":

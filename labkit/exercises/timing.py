@@ -38,8 +38,8 @@ def measure(
         return Diagnosis("element-by-element", {"line": line, "how": how, "time_us": record.time_us})
     solution = ours.solution()
     same = normalise(source, spec.comment) == normalise(solution, spec.comment)
-    right = record if same else reference(spec, ours, timed)
-    reference_us = right.time_us
+    sums = _sums(record)
+    reference_us, our_sums = (record.time_us, sums) if same else reference(spec, ours, timed)
     numbers = {
         "case": timed.name,
         "time_us": record.time_us,
@@ -50,7 +50,7 @@ def measure(
         "limit_us": reference_us * (ratio or 0),
     }
     if ratio and record.time_us > reference_us * ratio:
-        return Diagnosis("too-slow", numbers, say=difference(record, right))
+        return Diagnosis("too-slow", numbers, say=difference(sums, our_sums))
     result.lines.append(messages.text("exercise.pass-ratio" if ratio else "exercise.pass-time", **numbers))
     if not ratio and numbers["times"] > MUCH_SLOWER:
         result.notes.append(messages.text("exercise.much-slower", id=spec.id, **numbers))
@@ -64,26 +64,27 @@ def measure(
     return None
 
 
-_references: dict[tuple, Any] = {}
+_references: dict[tuple, tuple[float, dict[str, Any]]] = {}
 
 
-def reference(spec: Spec, ours: Template, case: Case) -> Any:
-    """The record of our own solution on `case`, on the same target."""
+def reference(spec: Spec, ours: Template, case: Case) -> tuple[float, dict[str, Any]]:
+    """(microseconds, _sums) of our own solution on `case`, on the same target. Its record would keep the tensors."""
     solution = ours.solution()
     key = (spec.id, current().target, case.name, case.blocks, solution)
     if key not in _references:
         name = f"solution {spec.id}"
         kernel = launch.made_of(spec, ours.join(solution, name).text, name)
-        _references[key] = launch.run_kernel(spec, kernel, case)[1]
+        record = launch.run_kernel(spec, kernel, case)[1]
+        _references[key] = record.time_us, _sums(record)
     return _references[key]
 
 
-def difference(mine: Any, ours: Any) -> str:
-    """What a slow launch does more than ours: of what keeps its busiest pipe busy, else of anything, that with the
-    largest factor. "" where the cores' sums are not known."""
-    if not getattr(mine, "cores", None) or not getattr(ours, "cores", None):
+def difference(a: dict[str, Any], b: dict[str, Any]) -> str:
+    """What a slow launch does more than ours, by the _sums of both: of what keeps its busiest pipe busy, else of
+    anything, that with the largest factor. "" where they are not known."""
+    if not a or not b:
         return ""
-    (a, b), found = (_sums(record) for record in (mine, ours)), []
+    found = []
     for name in ("bytes_in", "bytes_out", "transfers", "vector", "cube", "scalar"):
         if b[name] and a[name] > MORE * b[name]:
             found.append((a[name] / b[name], name))
@@ -104,7 +105,9 @@ def difference(mine: Any, ours: Any) -> str:
 
 def _sums(record: Any) -> dict[str, Any]:
     """Over all cores: bytes and transfers between GM and the cores, instructions, cores that copy anything; and the
-    busiest pipe with the share of the cores' time in which it works."""
+    busiest pipe with the share of the cores' time in which it works. {} where the record has no cores."""
+    if not getattr(record, "cores", None):
+        return {}
 
     def total(*names: str) -> float:
         return sum(core[name] for core in record.cores for name in names)
