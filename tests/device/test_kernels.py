@@ -452,6 +452,23 @@ def test_sparse_product_reduced(how):
         assert equal(ours, theirs)
 
 
+@pytest.mark.parametrize("norm_first", [False, True])
+def test_a_transformer_layer_is_the_kernels_that_it_is_made_of(norm_first):
+    layer = nn.TransformerEncoderLayer(64, 4, 128, batch_first=True, norm_first=norm_first, activation="gelu")
+    encoder = nn.TransformerEncoder(layer, 2).eval()
+    x, padded = torch.randn(3, 10, 64, generator=torch.Generator().manual_seed(1)), torch.zeros(3, 10, dtype=torch.bool)
+    padded[1, 7:] = True
+    with torch.inference_mode():
+        wanted = encoder(x), encoder(x, src_key_padding_mask=padded)
+        encoder.npu()
+        got = encoder(x.npu()), encoder(x.npu(), src_key_padding_mask=padded.npu())
+        ran = names(lambda: encoder.layers[0](x.npu()))
+    torch.testing.assert_close(got[0].cpu(), wanted[0])
+    torch.testing.assert_close(got[1].cpu()[~padded], wanted[1][~padded])
+    assert ran.count("aten::bmm") == 2 and ran.count("aten::native_layer_norm") == 2
+    assert ran.count("aten::addmm") + ran.count("aten::_addmm_activation") == 3 and "aten::_softmax" in ran
+
+
 def test_device_stays_busy_for_cycles():
     device.reset_clock()
     torch.npu._sleep(1_850_000)  # a millisecond at the 910B1's 1.85 GHz

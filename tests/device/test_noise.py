@@ -91,6 +91,20 @@ def test_a_hot_chip_is_slower_until_it_rests(x):
     assert rested.end_us - rested.start_us == pytest.approx(hot[0])
 
 
+def test_a_chip_whose_vector_and_cube_cores_take_turns_gets_hot_too(x):
+    a = torch.ones(1024, 1024).npu()
+    a @ a
+    with device.noise(1, jitter=0, outliers=0, first_launch_us=0, hot_ms=0.15, slower=1.5):
+        device.reset_clock()
+        for _ in range(20):
+            x.add_(0)
+            a @ a
+        took = [(s.name, s.end_us - s.start_us) for s in device.timeline()]
+    for name in ("aten::add_", "aten::mm"):
+        cold, *_, hot = [us for launched, us in took if launched == name]
+        assert hot == pytest.approx(1.5 * cold)
+
+
 def test_nonsense_is_refused(x):
     for wrong in (dict(jitter=-1), dict(slower=0.5), dict(outliers=2)):
         with pytest.raises(ValueError, match="noise"):

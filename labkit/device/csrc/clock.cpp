@@ -115,9 +115,9 @@ double VirtualClock::launch(int device, int id, const Work& work, bool queued, d
     double ns = work.ns;
     if (noise_.on()) {
         ns = noise_.device_ns(ns);
-        if (work.engine < Engine::CopyIn)
-            ns = noise_.heated(shared ? card_->heat : devices_[size_t(device)].heat, start - std::max(first, second),
-                               ns);
+        const double last = std::max(engines[int(Engine::Vector)], engines[int(Engine::Cube)]);
+        if (work.engine < Engine::CopyIn)  // a chip of which one kind of core works does not rest
+            ns = noise_.heated(shared ? card_->heat : devices_[size_t(device)].heat, start - last, ns);
     }
     s.busy = first = second = start + ns;
     tell_card();

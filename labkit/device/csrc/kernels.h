@@ -6,8 +6,10 @@
 #include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/core/Tensor.h>
+#include <ATen/ops/_native_multi_head_attention_native.h>
 #include <ATen/ops/_scaled_dot_product_attention_math.h>
 #include <ATen/ops/_scaled_dot_product_fused_attention_overrideable.h>
+#include <ATen/ops/_transformer_encoder_layer_fwd_native.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
@@ -339,6 +341,9 @@ inline Tensor one_hot(const Tensor& self, int64_t classes) {
     if (self.scalar_type() != at::kInt) return at::native::one_hot(self, classes);
     return at::native::one_hot(self.to(at::kLong), classes).to(at::kInt);
 }
+// nn.TransformerEncoder asks this before it drops the padding by nested tensors, which exist on no NPU: with "no" it
+// takes the padded batch. Only what stands in the padded places of its output then differs from the CPU's, which are 0.
+inline bool left_aligned(const Tensor&, const Tensor&) { return false; }
 // With sparse=True the gradient of the table is a sparse tensor.
 inline void embedding_bag_backward(const c10::OperatorHandle& op, Stack* stack) {
     const auto& arguments = op.schema().arguments();
@@ -407,6 +412,10 @@ inline void add(torch::Library& m) {
     m.impl("multilabel_margin_loss_forward", CppFunction::makeFromBoxedFunction<&long_indices<1>>());
     m.impl("multilabel_margin_loss_backward", CppFunction::makeFromBoxedFunction<&long_indices<2>>());
     m.impl("one_hot", TORCH_FN(one_hot));
+    // Whole layers are no kernels of a card: op-plugin, too, gives the first to the function that calls its parts.
+    m.impl("_native_multi_head_attention", TORCH_FN(at::native::native_multi_head_attention_cpu));
+    m.impl("_transformer_encoder_layer_fwd", TORCH_FN(at::native::transformer_encoder_layer_forward));
+    m.impl("_nested_tensor_from_mask_left_aligned", TORCH_FN(left_aligned));
     m.impl("_embedding_bag_backward", CppFunction::makeFromBoxedFunction<&embedding_bag_backward>());
     m.impl("dropout", TORCH_FN(dropout));
     m.impl("scaled_dot_product_attention", TORCH_FN(scaled_dot_product_attention));
