@@ -34,7 +34,7 @@ TYPES = {
     "void",
 }
 # Words that are nobody's own name.
-_KEPT = {*keyword.kwlist, *dir(builtins), *TYPES} | set(
+KEPT = {*keyword.kwlist, *dir(builtins), *TYPES} | set(
     "const constexpr static inline template typename true false sizeof static_cast for if else while return".split()
 )
 _WORD = r"[\w#\"']"
@@ -167,7 +167,7 @@ def _of_text(ours: Template, source: str) -> list[str]:
         those = re.findall(r'\w+|"[^"\n]*"|\'[^\'\n]*\'|\S', line)
         for k, word in enumerate(those):
             bound = re.match(r"[a-z]\w*$", word) and word not in given and (k == 0 or those[k - 1] != ".")
-            called = those[k + 1 : k + 2] == ["("] or word in _KEPT
+            called = those[k + 1 : k + 2] == ["("] or word in KEPT
             out.append(f"#{own.setdefault(word, len(own))}" if bound and not called else word)
     return out
 

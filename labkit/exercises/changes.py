@@ -70,6 +70,8 @@ def changes(node: ast.AST, given: str) -> Iterator[Change]:
         name = node.targets[0].id
         if any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(node.value)):
             yield "unchanged", {"name": name}, lambda n: ast.Pass()
+    elif (loop := _over_pairs(node)) is not None:
+        yield "other-of-pair", {"code": ast.unparse(loop.iter)}, _other_of_pair
     elif isinstance(node, ast.SetComp):
         yield "several", {}, lambda n: ast.ListComp(n.elt, n.generators)
     elif isinstance(node, ast.Set):
@@ -92,6 +94,20 @@ def changes(node: ast.AST, given: str) -> Iterator[Change]:
         for step in (1, -1):
             names = {"old": str(node.value), "new": str(node.value + step)}
             yield "number", names, lambda n, step=step: ast.Constant(n.value + step)
+
+
+def _over_pairs(node: ast.AST) -> ast.For | ast.comprehension | None:
+    """The loop whose two names take a pair apart."""
+    loop = node if isinstance(node, ast.For) else (getattr(node, "generators", None) or [None])[0]
+    target = getattr(loop, "target", None)
+    names = target.elts if isinstance(target, ast.Tuple) else ()
+    return loop if len(names) == 2 and all(isinstance(n, ast.Name) for n in names) else None
+
+
+def _other_of_pair(node):
+    loop = _over_pairs(node)
+    loop.target = ast.Tuple(loop.target.elts[::-1], ast.Store())
+    return node
 
 
 def mends(node: ast.AST, whole: bool = False) -> Iterator[tuple[str, Callable[[Any], Any]]]:

@@ -113,9 +113,11 @@ def of_triton(error: Exception, joined: Joined, name: str, made) -> Failure:
     return Failure(None, Diagnosis(key, {"message": said}), where=place_of(joined, name, line) if line else name)
 
 
-def on_cell(record, joined: Joined, name: str) -> None:
-    """The findings of a launch in Triton, whose lines are those of the joined text, at the learner's lines."""
-    for f in getattr(record, "findings", None) or ():
+def on_cell(spec: Spec, record, joined: Joined, name: str) -> None:
+    """The findings of a launch in Triton, whose lines are those of the joined text, at the learner's lines. In C++ a
+    `#line` has done that already.
+    """
+    for f in getattr(record, "findings", None) or () if spec.kind == "triton" else ():
         if f.file == name:
             f.file, _, line = place_of(joined, name, f.line).rpartition(":")
             f.line = int(line)

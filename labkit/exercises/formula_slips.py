@@ -30,6 +30,8 @@ _RARE = {
     "larger": 1,
     "also-times": 1,
     "also-divided": 1,
+    "added-above": 1,
+    "added-below": 1,
 }  # said where no likelier slip fits
 _Change = tuple[str, dict[str, Any], ast.expr]  # (which slip, what its sentence names, the part as it became)
 
@@ -43,10 +45,12 @@ def sentence(spec: Spec, value: Any, right: Any) -> str:
     for name, formula in _formulas(spec):
         for key, named, changed in _slips(formula, values, right if not name else 0):
             try:
-                got = _worked_out(spec, name, changed)
+                got = [_worked_out(spec, name, changed, rounded) for rounded in (False, True)]
             except SpecError:
                 continue
-            if isinstance(got, Number) and not isinstance(got, complex) and _is(got, value) and not _is(got, right):
+            if any(isinstance(g, Number) and not isinstance(g, complex) and _is(g, value) for g in got) and not any(
+                _is(g, right) for g in got
+            ):
                 texts = {k: _shown(spec, v, values) if isinstance(v, ast.AST) else v for k, v in named.items()}
                 found.setdefault((key, *texts.values()), messages.text(f"formula.{key}", **texts))
     likely = min((_RARE.get(key[0], 0) for key in found), default=0)
@@ -74,12 +78,16 @@ def _formulas(spec: Spec) -> Iterator[tuple[str, ast.expr]]:
             yield name, ast.parse(text[1:], mode="eval").body
 
 
-def _worked_out(spec: Spec, name: str, formula: ast.expr) -> Any:
-    """The answer with `formula` for the number of that name, or for the answer itself. Raises SpecError."""
+def _worked_out(spec: Spec, name: str, formula: ast.expr, rounded: bool) -> Any:
+    """The answer with `formula` for the number of that name, or for the answer itself. rounded: from the numbers as the
+    question shows them. Raises SpecError."""
     code, values = ast.unparse(formula), {}
     for key, text in spec.given.items():
         is_formula = isinstance(text, str) and text.startswith("=")
         values[key] = evaluate(spec, code if key == name else text[1:], values) if is_formula else text
+        digits = re.search(rf"\{{{key}:(\.\df)\}}", spec.question.get("en", ""))
+        if rounded and digits and isinstance(values[key], float):
+            values[key] = float(format(values[key], digits[1]))
     return evaluate(spec, spec.answer.value if name else code, values)
 
 
@@ -96,6 +104,9 @@ def _slips(formula: ast.expr, values: dict[str, Any], right: Any) -> Iterator[_C
         if isinstance(node, ast.expr) and id(node) not in exponents:
             for key, named, part in _of_node(node, numbers, values):
                 yield key, named, _with(formula, place, part)
+    for name in numbers:
+        if (rest := _rest(formula, name, values[name])) is not None:
+            yield "other-part", {"part": ast.Name(name, ast.Load())}, _everywhere(formula, name, rest)
     if not right:
         return  # a number on the way
     for name, value in values.items():  # one of the question's numbers that has no part in it
@@ -111,6 +122,20 @@ def _slips(formula: ast.expr, values: dict[str, Any], right: Any) -> Iterator[_C
     for whole, least in ((100, 1), (1, 0)):  # a share, in per cent or not
         if least < right < whole:
             yield "rest", {"whole": whole}, ast.BinOp(ast.Constant(whole), ast.Sub(), formula)
+
+
+def _rest(formula: ast.expr, name: str, value: Any) -> ast.expr | None:
+    """What a share leaves, in per cent where the formula divides it by 100."""
+    whole = 100 if f"{name} / 100" in ast.unparse(formula) else 1
+    return ast.BinOp(ast.Constant(whole), ast.Sub(), ast.Name(name, ast.Load())) if 0 < value < whole else None
+
+
+def _everywhere(formula: ast.expr, name: str, part: ast.expr) -> ast.expr:
+    class Put(ast.NodeTransformer):
+        def visit_Name(self, node: ast.Name) -> ast.expr:
+            return part if node.id == name else node
+
+    return Put().visit(copy.deepcopy(formula))
 
 
 def _with(tree: ast.expr, place: int, part: ast.expr) -> ast.expr:
@@ -132,6 +157,9 @@ def _of_node(node: ast.expr, numbers: list[str], values: dict[str, Any]) -> Iter
         yield from _of_operation(node)
     elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
         yield from _of_call(node)
+    elif isinstance(node, ast.Constant) and node.value in range(3, 10):
+        for other in (node.value - 1, node.value + 1):
+            yield "instead", {"part": ast.Constant(other), "other": node}, ast.Constant(other)
     elif isinstance(node, ast.Name) and node.id in numbers:
         two = ast.Constant(2)
         yield "twice", {"part": node}, ast.BinOp(two, ast.Mult(), node)
@@ -158,8 +186,15 @@ def _of_operation(node: ast.BinOp) -> Iterator[_Change]:
     elif isinstance(node.op, (ast.Div, ast.FloorDiv, ast.Mod)):
         yield "undivided", {"part": right}, left
         yield "upside-down", {"part": left, "other": right}, ast.BinOp(right, ast.Div(), left)
+        if isinstance(node.op, ast.Div) and not isinstance(right, ast.Constant):
+            both = ast.BinOp(left, ast.Add(), right)
+            yield "added-above", {"part": right, "other": left}, ast.BinOp(both, ast.Div(), right)
+            yield "added-below", {"part": left, "other": right}, ast.BinOp(left, ast.Div(), both)
     if isinstance(node.op, ast.Add) and not isinstance(right, ast.Constant):
         yield "subtracted", {"part": right}, ast.BinOp(left, ast.Sub(), right)
+        if isinstance(left, ast.BinOp) and isinstance(left.op, ast.Sub):  # what is left, and not what is saved
+            less = ast.BinOp(left.left, ast.Sub(), right)
+            yield "left-for-saved", {"part": right, "other": left.right}, less
     if isinstance(node.op, ast.Add):
         yield "larger", {"part": left, "other": right}, _call("max", left, right)
     if isinstance(node.op, ast.FloorDiv):

@@ -356,7 +356,7 @@ def _run(spec: Spec, made, case: Case, joined: Joined, runs: Runs, at: Here) -> 
     except LaunchError as error:
         found = first_error(error.record)
         runs.results[id(case)] = Reported(found or NOT_ENDED, last=True)
-        on_cell(error.record, joined, name)
+        on_cell(spec, error.record, joined, name)
         found = found or Diagnosis("launch", {"message": getattr(error.record, "crashed", None) or str(error)})
         return Failure(case, found, error.record, found.where(), fatal=True)
     except Exception as error:
@@ -366,7 +366,7 @@ def _run(spec: Spec, made, case: Case, joined: Joined, runs: Runs, at: Here) -> 
         failure = of_triton(error, joined, name, made) if _not_taken(error) else of_exception(error, joined, name)
         failure.case, failure.fatal = case, True
         return failure
-    on_cell(record if spec.kind == "triton" else None, joined, name)
+    on_cell(spec, record, joined, name)
     found = first_error(record)
     runs.records[case.name] = record
     runs.results[id(case)] = Reported(found) if certain(found) else [out.got for out in outputs]

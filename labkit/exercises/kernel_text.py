@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 
+from labkit.exercises.alike import KEPT
 from labkit.exercises.stub import Template
 
 SHORT = 24  # characters
@@ -317,7 +318,7 @@ def _parts(code: Code, lines: bool) -> list[tuple[int, int]]:
 def _own_names(ours: Template, pairs: list[tuple[Code, Code]]) -> dict[str, str]:
     """The answer's own name -> ours, where one stands in the place of the other more often than anything else. What is
     called or belongs to an object is no name of its own."""
-    given = set(re.findall(r"\w+", "\n".join(ours.given())))
+    given = {*re.findall(r"\w+", "\n".join(ours.given())), *KEPT}
     theirs, ourselves = ({w for pair in pairs for w in pair[k].word} for k in (0, 1))
     seen: dict[tuple[str, str], int] = {}
     for mine, body in pairs:

@@ -12,7 +12,7 @@ _LINE = re.compile(r'^[ \t]*#[ \t]*line[ \t]+(\d+)(?:[ \t]+"((?:[^"\\\n]|\\.)*)"
 _LOWERED = re.compile(
     r'::twin::bind<[^\n]*?>\((?:"[^"\n]*"|TWIN_TEXT\([^\n]*?\)), '
     r"\[&\]\(auto\.\.\. twin_a\) \{ (?P<call>.*?)\(twin_a\.\.\.\); \}, "
-    r'|::labkit::bind\("[^"]*", (?P<adapter>.*?)/\*<<<\*/, |\)/\*>>>\*/',
+    r'|::labkit::bind\("[^"]*", (?P<adapter>.*?)/\*<<<\*/, |\)/\*>>>\*/| TWIN_ON_STACK\((?P<array>\w+)\);',
     re.S,
 )
 
@@ -53,7 +53,7 @@ def unlower(line: str, column: int = 0) -> tuple[str, int]:
     for m in _LOWERED.finditer(line):
         out += line[at : m.start()]
         call = m["call"] or m["adapter"]
-        new = ">>>" if call is None else f"{call}<<<"
+        new = "" if m["array"] else ">>>" if call is None else f"{call}<<<"
         if column > m.end():
             moved += len(new) - len(m[0])
         elif column > m.start():

@@ -21,7 +21,7 @@ from labkit.source import api
 from labkit.source.errors import ENTRY_FILE, SourceError
 from labkit.source.kernels import KernelSignature, Param, active, clean, core_mix, parse, says, symbol, wanted
 from labkit.source.kernels import kernels as all_kernels
-from labkit.source.scan import Lines, closing, closing_angle, mask, split
+from labkit.source.scan import Lines, Outline, closing, closing_angle, mask, split
 from labkit.source.structs import Struct, as_ctypes, encode, structs
 
 __all__ = [
@@ -52,6 +52,11 @@ _LOCAL_ARRAY = re.compile(
 )
 _DECLARATOR = re.compile(r"(\w+)[ \t]*((?:\[[^\[\]]*\][ \t]*)+)")
 _ATTRIBUTE = re.compile(r"\[[ \t]*(?:host[ \t]*,[ \t]*)?aicore[ \t]*\]")
+# `float x[n];` and `const float x[2][n] = {...};` of a function
+_STACK_ARRAY = re.compile(
+    r"(?:const[ \t]+)?(?!(?:const|static|constexpr|return|delete|new|using|typedef|extern|case|goto|else|thread_local)\b)"
+    r"[A-Za-z_][\w:]*(?:[ \t]*<[^;{}()]*>)?[ \t*]+(\w+)[ \t]*(?:\[[^\[\];{}]+\][ \t]*)+(?:=[^;]*)?;"
+)
 _BIND_HEAD, _BIND_TAIL = "[&](auto... twin_a) {{ {call}(twin_a...); }}, ", ")/*>>>*/"
 
 
@@ -65,7 +70,7 @@ def lower(
     stand and what decides on which cores they run; defines: see core_mixes. Raises SourceError as `parse` does, and
     for a launch that is not written right.
     """
-    text = for_host_too(clean(text))
+    text = _stack_checks(for_host_too(clean(text)))
     parse(text, filename)
     kernels = [k for k in all_kernels(text, filename) if "0" not in k.guard]
     quoted = filename.replace("\\", "\\\\").replace('"', '\\"')
@@ -126,6 +131,23 @@ def for_host_too(text: str) -> str:
             for d in _DECLARATOR.finditer(m[2])
         ]
         text = text[: m.start()] + " ".join(made) + "\n" * m[0].count("\n") + text[m.end() :]
+    return text
+
+
+def _stack_checks(text: str) -> str:
+    """The twin looks at the stack where a kernel calls it; a function that only fills a large array of its own does not,
+    so a check stands behind the array's declaration, on its line."""
+    first = re.search(r"^[ \t]*#[ \t]*include\b", text, re.M)
+    if first is None or not re.search(r"\w[ \t]*\[[^\]\n]+\]", text):
+        return text
+    outline, ends = Outline(text), []
+    for m in _STACK_ARRAY.finditer(outline.masked, first.end()):
+        block = outline.around(m.start())
+        alone = not outline.masked[outline.statement_start(m.start()) : m.start()].strip()
+        if alone and block is not None and any(b.kind == "function" for b in block.chain()) and block.kind != "type":
+            ends.append((m.end(), m[1]))
+    for end, name in reversed(ends):
+        text = f"{text[:end]} TWIN_ON_STACK({name});{text[end:]}"
     return text
 
 

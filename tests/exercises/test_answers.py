@@ -89,6 +89,13 @@ def test_inputs_are_shown_with_their_names():
     assert "Inputs: n=" in str(check("fx_share", "edges = [1] * (blocks + 1)"))
 
 
+def test_a_stopped_launch_is_shown_on_the_cells_own_line():
+    cell = solution("add_compute").replace("queueZ.EnQue(z);", "queueZ.EnQue(z);\nqueueZ.EnQue(z);")
+    line = len(cell[: cell.rindex("queueZ.EnQue")].split("\n"))
+    found = check("add_compute", cell)
+    assert found.where == f"exercise add_compute:{line}", str(found)
+
+
 # ---- time limits
 
 

@@ -1,5 +1,7 @@
-"""Kernels of a stranger who had read the names of the checks and nothing else of them: in the first run 29 of 30 broken
-ones were named and none of 15 unusual right ones. Their first line says what is expected: blocks, codes, the line.
+"""Kernels of strangers who had read the names of the checks and nothing else of them. Their first line says what is
+expected: blocks, codes, the line. In the first run of `blind` 29 of 30 broken ones were named and none of 15 unusual right
+ones; of `blind_third` 36 of 40 (two of the missed ones are no faults, see NOT_FOUND), and of 20 right ones one, which is
+a fault: r11 now stands with the broken ones.
 
 x and y are 65,536 floats that are filled, z as many zeros.
 """
@@ -16,12 +18,16 @@ import labkit
 
 torch = pytest.importorskip("torch")
 
-HERE = Path(__file__).parent / "blind"
-KERNELS = sorted(HERE.glob("*/*.asc"))
-# A store by the scalar unit counts as done when the next instruction is issued, so S_MTE3 is not asked for.
-NOT_FOUND = {"b04"}
-# Said where the number is put into the field, not where the copy takes it.
-OTHER_LINE = {"b17": 13}
+HERE = Path(__file__).parent
+KERNELS = sorted(HERE.glob("blind*/*/*.asc"))
+# The compiler orders the scalar unit with the pipes (--cce-auto-sync, on by default): V_S and S_MTE3 are not asked for.
+NOT_FOUND = {"blind/b04", "blind_third/b11", "blind_third/b12"}
+# Said where the number is put into the field, not where the copy takes it; and of two accesses the later one.
+OTHER_LINE = {"blind/b17": 13, "blind_third/b23": 46, "blind_third/b30": 36}
+
+
+def name(file: Path) -> str:
+    return f"{file.parts[-3]}/{file.stem}"
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -46,22 +52,30 @@ def launched(file: Path, schedule: str = "program"):
     return record, [t.cpu() for t in (x, y, z)]
 
 
-@pytest.mark.parametrize("file", KERNELS, ids=lambda file: file.stem)
+@pytest.mark.parametrize("file", KERNELS, ids=name)
 def test_what_a_stranger_expects_is_said(file):
     (_, codes, line), (record, _) = expected(file), launched(file)
     said = {(f.code, f.line) for f in record.findings}
-    if codes == "none" or file.stem in NOT_FOUND:
+    if codes == "none" or name(file) in NOT_FOUND:
         assert not said
     else:
-        place = OTHER_LINE.get(file.stem, line)
+        place = OTHER_LINE.get(name(file), line)
         assert said & {(code, place) for code in codes.split(", ")}, said
 
 
-RACES = "b02:0 b03:0 b05:0 b06:0 b07:1 b08:1 b23:1 b25:0 b27:2 b30:1".split()  # kernel and seed
+# Kernel and the first seed of 20 that shows it. (blind_third/b30 shows in the usual schedule too: its blocks are played by
+# two host threads.)
+RACES = (
+    "blind/b02:0 blind/b03:0 blind/b05:0 blind/b06:0 blind/b07:1 blind/b08:1 blind/b23:1 blind/b25:0 blind/b27:2 "
+    "blind/b30:1 blind_third/b08:0 blind_third/b10:0 blind_third/b13:0 blind_third/b14:2 blind_third/b23:1 "
+    "blind_third/b29:1 blind_third/b36:0 blind_third/b37:1 blind_third/b39:0 blind_third/r11:0"
+).split()
 
 
 @pytest.mark.parametrize("race", RACES)
 def test_each_race_changes_a_number(race):
-    file, seed = HERE / "broken" / f"{race[:3]}.asc", race[4:]
+    where, seed = race.split(":")
+    file = HERE / where.replace("/", "/broken/")
+    file = file.with_suffix(".asc")
     (_, usual), (_, worst) = launched(file), launched(file, f"worst:{seed}")
     assert any(not torch.equal(a, b) for a, b in zip(usual, worst))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import re
 import subprocess
 
 import pytest
@@ -455,6 +456,18 @@ def test_lines_stay_and_come_back():
     for ours, theirs in zip(LAUNCHES.split("\n")[:-1], rest):
         assert unlower(theirs)[0] == ours
     assert rest[len(LAUNCHES.split("\n")) - 1] == '#line 1 "<labkit entry>"'
+
+
+def test_arrays_of_a_function_are_looked_at_and_no_others():
+    text = (
+        '#include "kernel_operator.h"\nfloat whole[4096];\nstruct S { float member[4096]; };\n'
+        "__aicore__ inline void f(S* s) {\n    float a[2][64] = {}, b;\n    const half c[4096];  // d[9];\n"
+        "    static float d[4096]; s->member[1] = 2; for (int e[3]; ;) return;\n}\n"
+    )
+    lowered = lower(text + ADD, "t.asc").split("\n")[1:]
+    checks = [line for line in lowered if "TWIN_ON_STACK" in line]
+    assert [re.findall(r"TWIN_ON_STACK\((\w)\)", line) for line in checks] == [["a"], ["c"]]
+    assert [unlower(line)[0] for line in lowered[:8]] == text.split("\n")[:8]
 
 
 def test_columns_come_back():

@@ -308,6 +308,10 @@ uint8_t* local_array(const void* declaration, uint64_t bytes, Here here) {
     return address(loc);
 }
 
+void on_stack(Here here) {
+    if (core) core->check_stack(here);  // else the function runs on the host
+}
+
 Loc rest_of(uint8_t pos, Here here) {
     core->last = here;
     constexpr uint32_t kMessages = 64;  // end of UB, reserved in mixed kernels for messages to the cube core

@@ -153,7 +153,11 @@ void use_reserved(Sel mode, Dt t, Loc mask, Value v, Here here) {
     if (mode == Sel::Mask) return std::memcpy(core->vec.compare, core->at(mask), std::min(16u, mask.bytes)), void();
     uint32_t at = chip.size[int(Mem::UB)] - chip.reserved, bytes = 32 * (mode == Sel::TensorScalar ? size_of(t) : 4);
     // a buffer over all of UB may leave these bytes unused
-    bool in_use = core->top[int(Mem::UB)] > at && core->memory[int(Mem::UB)].any_written(at, at + bytes);
+    const bool written = core->memory[int(Mem::UB)].any_written(at, at + bytes);
+    bool in_use = written && core->top[int(Mem::UB)] > at;
+    if (written && !in_use)  // a tensor at an address that the kernel chose
+        core->report("select-reserved", false, here,
+                     Numbers().add("at", at).add("bytes", bytes).add("addr", at).add("len", bytes));
     for (size_t i = core->buffers.size(); in_use && i-- > 1;) {
         const Core::Buffer& b = core->buffers[i];
         if (!b.filled || b.pos < kVecIn || b.pos > kVecCalc || b.addr >= at + bytes || at >= b.addr + b.len) continue;
