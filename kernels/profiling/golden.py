@@ -113,8 +113,10 @@ def top_cases(seed, quick):
     many = rows(("Mul", 0.0, 2.0, 0), ("MatMulV2", 2.0, 5.0, 0), *(("Add", 10.0 + i, 1.0, 0) for i in range(8)))
     one = rows(("Cast", 5.0, 3.0, 0))
     share = rows(("Mul", 0.0, 3.0, 0), ("Add", 100.0, 1.0, 0))
+    few = rows(*(("Add", float(i), 0.5, 0) for i in range(4)), ("MatMulV2", 10.0, 6.0, 0))
     return [
         Case("one long, many short", (many,), ("Add", 8 / 15), tolerance=(1e-9, 0)),
+        Case("many short, less than the long one", (few,), ("MatMulV2", 0.75), tolerance=(1e-9, 0)),
         Case("one row", (one,), ("Cast", 1.0), tolerance=(1e-9, 0)),
         Case("a gap between", (share,), ("Mul", 0.75), tolerance=(1e-9, 0)),
         *(drawn_top(seed + turn) for turn in range(4 * (seed != 0))),

@@ -34,12 +34,19 @@ def _call(name, gate, up, **more):
 # ---- 03.01 to 03.03
 
 
+def by_name(operator, args, case):
+    """Called as operator(up=.., gate=..), where its schema has these names."""
+    named = sorted(operator.arguments) == ["gate", "up"]
+    return operator(**dict(zip(("gate", "up"), args))) if named else operator(*args)
+
+
 def bind_cases(seed, quick):
-    """It is called, it has a Meta, opcheck is content."""
+    """It is called, by place and by name, it has a Meta, opcheck is content."""
     made = []
     for shape in ((40,), (3, 5, 700)):
         gate, up = _random(seed, shape, shape)
         made.append(_call(f"shape={tuple(shape)}", gate, up))
+    made.append(_call("gate and up by their names", gate, up, run=by_name))
     return [*made, Case("meta", (gate, up), gate, probe="meta"), Case("opcheck", (gate, up), None, probe="opcheck")]
 
 

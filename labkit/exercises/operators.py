@@ -56,8 +56,8 @@ class Operator:
     op: Any
     source: dict = field(default_factory=dict, repr=False)
 
-    def __call__(self, *args):
-        return self.op(*args)
+    def __call__(self, *args, **named):
+        return self.op(*args, **named)
 
     @property
     def default(self):

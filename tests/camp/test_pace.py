@@ -1,10 +1,11 @@
 """A learner's part is late by its own processor time or by waiting, never because the machine or the lab is at work."""
 
+import threading
 import time
 
 import pytest
 
-from labkit.camp.pace import Pace
+from labkit.camp.pace import Pace, _waits_for_disk
 from labkit.exercises.time_limit import TookTooLong
 
 
@@ -51,6 +52,16 @@ def test_a_machine_that_gives_no_processor_makes_nobody_late(monkeypatch):
     with pace.held():
         time.sleep(1)
     assert pace.idle < 0.1
+
+
+def test_a_busy_disk_makes_nobody_late(monkeypatch):
+    monkeypatch.setattr("labkit.camp.pace._waits_for_disk", lambda task: True)
+    pace = Pace(20, 0.3, 20)
+    with pace.held():
+        time.sleep(1)
+    assert pace.idle < 0.1
+    monkeypatch.undo()
+    assert not _waits_for_disk(threading.main_thread().native_id) and not _waits_for_disk(-1)
 
 
 def test_a_loop_that_swallows_it_is_told_again():

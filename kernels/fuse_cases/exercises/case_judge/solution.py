@@ -7,7 +7,7 @@ def judge(before, after):
     latency: first issue to last result, 2.8 times as fast. throughput: many requests behind one another, 3.1 times as
     many. results: 45 % less memory for the results of operators. memory: 45 % less for results and tables together.
     """
-    # >>> exercise: four truth values (about 6 lines) | 四个真假值（约 6 行）
+    # >>> exercise: four truth values (about 5 lines) | 四个真假值（约 5 行）
     # stub: latency = throughput = results = memory = True
     latency = before["latency"] / after["latency"] >= 2.8
     throughput = max(before["host"], before["device"]) / max(after["host"], after["device"]) >= 3.1

@@ -2,8 +2,8 @@
 
 
 def shares(step, kernels):
-    """(waiting, converting): of the step's time, what no kernel covers but communication does; of all kernels' time,
-    what TransData takes. step has one row of step_trace_time.csv, kernels is kernel_details.csv."""
+    """(waiting, converting): of the step's time, what no kernel covers but communication does; of the time of
+    all rows of kernels, what TransData takes. step has one row of step_trace_time.csv, kernels is kernel_details.csv."""
     row = step.iloc[0]
     # >>> exercise: `waiting`, from Computing, Communication(Not Overlapped) and Free; and `converting` | `waiting`，来自 Computing、Communication(Not Overlapped) 和 Free；以及 `converting`
     # stub: waiting, converting = 0.0, 0.0
