@@ -70,8 +70,8 @@ def changes(node: ast.AST, given: str) -> Iterator[Change]:
         name = node.targets[0].id
         if any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(node.value)):
             yield "unchanged", {"name": name}, lambda n: ast.Pass()
-    elif (loop := _over_pairs(node)) is not None:
-        yield "other-of-pair", {"code": ast.unparse(loop.iter)}, _other_of_pair
+    elif (taken := one_of_pair(node)) is not None:
+        yield "other-of-pair", {"code": taken[0], "place": str(taken[1])}, _other_of_pair
     elif isinstance(node, ast.SetComp):
         yield "several", {}, lambda n: ast.ListComp(n.elt, n.generators)
     elif isinstance(node, ast.Set):
@@ -96,16 +96,18 @@ def changes(node: ast.AST, given: str) -> Iterator[Change]:
             yield "number", names, lambda n, step=step: ast.Constant(n.value + step)
 
 
-def _over_pairs(node: ast.AST) -> ast.For | ast.comprehension | None:
-    """The loop whose two names take a pair apart."""
-    loop = node if isinstance(node, ast.For) else (getattr(node, "generators", None) or [None])[0]
-    target = getattr(loop, "target", None)
-    names = target.elts if isinstance(target, ast.Tuple) else ()
-    return loop if len(names) == 2 and all(isinstance(n, ast.Name) for n in names) else None
+def one_of_pair(node: ast.AST) -> tuple[str, int] | None:
+    """(over what, 0 or 1) of an expression that goes over pairs and takes one of each: max(b for _, b in pairs)."""
+    if not isinstance(node, (ast.GeneratorExp, ast.ListComp, ast.SetComp)) or len(node.generators) != 1:
+        return None
+    target, (loop,) = node.generators[0].target, node.generators
+    names = [getattr(n, "id", "") for n in target.elts] if isinstance(target, ast.Tuple) else []
+    used = {n.id for part in (node.elt, *loop.ifs) for n in ast.walk(part) if isinstance(n, ast.Name)} & set(names)
+    return (ast.unparse(loop.iter), names.index(used.pop())) if len(names) == 2 and len(used) == 1 else None
 
 
 def _other_of_pair(node):
-    loop = _over_pairs(node)
+    loop = node.generators[0]
     loop.target = ast.Tuple(loop.target.elts[::-1], ast.Store())
     return node
 

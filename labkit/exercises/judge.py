@@ -485,14 +485,12 @@ def _name_mistake(
     spec: Spec, ours: Template, source: str, shown: Failure, failures: list[Failure], cases, runs: Runs, mends: bool
 ) -> None:
     """Give the diagnosis the sentence of a known mistake that has the same results."""
-    if (
-        spec.kind not in ("python", "kernel", "triton", "program")
-        or shown.diagnosis.say
-        and shown.diagnosis.key != "value"
-    ):
+    told = shown.diagnosis.key if shown.diagnosis.say else ""  # an exception's own cause gives way to a known mistake
+    if spec.kind not in ("python", "kernel", "triton", "program") or told not in ("", "value", "exception"):
         return
     wrong = {id(f.case) for f in failures}
     order = [shown.case, *sorted((c for c in cases if c is not shown.case), key=lambda c: id(c) not in wrong)]
-    compared = [c for c in order if id(c) in runs.results]
-    if id(shown.case) in runs.results and (say := sentence(spec, ours, source, compared, runs.results, cases, mends)):
-        shown.diagnosis = replace(shown.diagnosis, say=say)
+    given = [c for c in order if id(c) in runs.results]
+    if id(shown.case) in runs.results:
+        say = sentence(spec, ours, source, given, runs.results, cases, mends, only_known=told == "exception")
+        shown.diagnosis = replace(shown.diagnosis, say=say or shown.diagnosis.say)

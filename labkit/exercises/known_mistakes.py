@@ -90,9 +90,10 @@ def sentence(
     results: dict[int, Any],
     every: list[Case],
     mends: bool = True,
+    only_known: bool = False,
 ) -> str:
-    """Of the known-wrong solution that agrees with `results` (id of a case -> what the learner's gave), else of a
-    variation of ours, else "".
+    """Of the known-wrong solution that agrees with `results` (id of a case -> what the learner's gave), else, unless
+    only_known, of a variation of ours, else "".
 
     cases: those to compare, the most telling first, so that most candidates end at it. Results that many a mistake has
     in common (a yes or no, statements, an exception, a finding) name one only if the text has its marks as well; none
@@ -113,6 +114,8 @@ def sentence(
             found[say] = found.get(say, False) or marked
     if len(found) > 1:
         found = {say: marked for say, marked in found.items() if marked}
+    if not found and only_known:
+        return ""
     if not found and spec.kind == "python":
         say = variations.sentence(ours, source, lambda text: _agrees(spec, text, cases, results), bool(little))
         if say or not mends:

@@ -27,7 +27,7 @@ from labkit import messages, paths
 from labkit.exercises import kernel_changes
 from labkit.exercises.alike import bears, common, nearest, whole, words
 from labkit.exercises.cases import Case, tolerance_of
-from labkit.exercises.changes import LONGEST, SHORT, apart, around_number, changes, mends
+from labkit.exercises.changes import LONGEST, SHORT, apart, around_number, changes, mends, one_of_pair
 from labkit.exercises.diagnose import mismatches, tensor_to_numpy
 from labkit.exercises.kernel_text import differences
 from labkit.exercises.spec import Spec
@@ -270,12 +270,11 @@ def _plausible(key: str, names: dict[str, str], source: str, coarse: bool, their
         mine = len(re.findall(pattern, source))
         return not mine or mine < len(re.findall(pattern, right))
 
-    if (
-        key in ("edge", "turned", "number", "number-in")
-        or key == "instead"
-        and (coarse or not names["new"].isidentifier())
-    ):
+    instead = key == "instead" and (coarse or not names["new"].isidentifier())
+    if key in ("edge", "turned", "number", "number-in") or instead:
         return names["new"] in source
+    if key == "other-of-pair":
+        return (names["code"], 1 - int(names["place"])) in map(one_of_pair, ast.walk(theirs))
     if key == "words":
         return all(re.search(f"[\"']{re.escape(word)}[\"']", source) for word in names.values())
     if key in ("left-out", "condition", "case"):

@@ -60,13 +60,13 @@ class Case:
 
     def __init__(self, text: Text, seen: Observed, script: str):
         self.text, self.seen, self.script = text, seen, script
-        regions = seen.regions
+        regions, self.once = seen.regions, set()
         self.claims = f"{seen.output}\n{text.strings}"
         if says(words.ONCE, self.claims):  # what a compilation or a first call takes, given on its own
             single = [g for g in by_place(regions).values() if all(r["graphs"] or r["first"] for r in g)]
             anew = {"_dynamo", "reset"} <= text.words  # each compilation is asked for
-            once = {id(r) for g in single if anew or len(g) <= len({signature(r) for r in g}) for r in g}
-            regions = [r for r in regions if id(r) not in once] or regions
+            self.once = {id(r) for g in single if anew or len(g) <= len({signature(r) for r in g}) for r in g}
+            regions = [r for r in regions if id(r) not in self.once] or regions
         self.regions = regions
         said = "\n".join(line for line in self.claims.split("\n") if not says(words.NO_COMPARISON, line))
         self.compares = bool(says(words.COMPARES, re.sub(words.CHECKED, "", said, flags=re.IGNORECASE)))

@@ -47,6 +47,7 @@ class Region:
     kept: bool = False
     shown: float | None = None  # the difference as the script sees it, in the unit of its clock
     parts: set[int] = dataclasses.field(default_factory=set)  # whole numbers by which the script divides it
+    counts: set[int] = dataclasses.field(default_factory=set)  # whole numbers that the script divides by it
     numbers: tuple[int, int] = (0, 0)  # of the readings at its start, and the last one when the difference was made
     between: tuple[int, int] = (0, 0)  # the numbers of its two readings
     touched: int = 0  # the last reading before a statistic or the output took it
@@ -159,6 +160,7 @@ class _Compiled:
     def __init__(self):
         self.objects: Counter = Counter()  # torch.compile() calls for a code
         self.free: dict = {}  # first compilations that are still to come
+        self.old: set = set()  # codes of which those belong to objects from before a reset
         self.again, self.slow_us, self._hooked = 0, 0.0, False
 
     def watch(self, torch) -> None:
@@ -171,7 +173,9 @@ class _Compiled:
             code = getattr(getattr(function, "__func__", function), "__code__", None)
             if code is not None:
                 self.objects[code] += 1
-                self.free[code] = self.free.get(code, 0) + 1
+                left = 0 if code in self.old else self.free.get(code, 0)  # a new object takes the old one's place
+                self.old.discard(code)
+                self.free[code] = left + 1
             return real(model, *arguments, **named)
 
         torch.compile = compile  # the name that its own decorator form and Module.compile() call, too
@@ -197,6 +201,7 @@ class _Compiled:
         @functools.wraps(reset)
         def resets():
             self.free = {code: max(1, self.objects[code]) for code in {*self.free, *self.objects}}
+            self.old = set(self.objects)
             return reset()
 
         frames._compile, dynamo.reset = compiles, resets
@@ -225,6 +230,8 @@ def _number(plain):
             keys = self.keys
             if name in ("__truediv__", "__floordiv__") and len(keys) == 1 and type(others[0]) is int:
                 NOTES.regions[next(iter(keys))].parts.add(others[0])
+            if name == "__rtruediv__" and len(keys) == 1 and type(others[0]) is int:
+                NOTES.regions[next(iter(keys))].counts.add(others[0])
             for other in others:
                 keys = keys | getattr(other, "keys", frozenset())
             return Span(value, keys)

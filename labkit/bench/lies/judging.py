@@ -85,7 +85,7 @@ def _first_runs(c: Case) -> Iterator[Finding]:
     moved = True if any(r["again"] and r["alone"] for r in c.regions) else moved
     if moved is False or c.seen.failed and not decimals(c.seen.output):
         return  # whatever was read, no figure has it in it
-    regions = [r for r in c.regions if moved or not r["put_away"]]
+    regions = [r for r in c.regions if id(r) not in c.once and (moved or not r["put_away"])]
     compiled = [r for r in regions if r["graphs"]]
     for group in by_place(compiled).values():
         again = sum(r["again"] for r in group)  # a new torch.compile() in each round is no recompilation

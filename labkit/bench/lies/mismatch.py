@@ -48,6 +48,8 @@ def mismatched(c: Case) -> Iterator[Finding]:
     for side in sides.values():
         if part := _divisor(side):
             yield c.find("mismatch", side[0]["line"], "divisor", by=part, calls=_times(side))
+        elif over := _counted(side):
+            yield c.find("mismatch", side[0]["line"], "counted", counted=over[0], rows=over[1], calls=_times(side))
     yield from _sizes(c, sides)
     for one, other in pairs_of(sides):
         mine, its = (
@@ -130,6 +132,19 @@ def _divisor(side: list[dict]) -> int:
         if n / 2 < part < 2 * n and n % part and part % n:
             return part
     return 0
+
+
+def _counted(side: list[dict]) -> tuple[int, int] | None:
+    """(counted, done): a rate of more rows than the calls of a sample have taken, by a part of a batch: the last batch,
+    which is not whole, is left out and counted. Calls on batches of several sizes say nothing."""
+    rows = {s[0] for r in side for s in map(largest_of, (map(tuple, r["gives"]), map(tuple, r["takes"]))) if s}
+    times = {_times([r]) for r in side}
+    if len(rows) != 1 or len(times) != 1 or (batch := rows.pop()) < 2 or (n := times.pop()) < 2:
+        return None
+    for counted in set.intersection(*(set(r["counts"]) for r in side)):
+        if n * batch < counted < (n + 1) * batch:
+            return counted, n * batch
+    return None
 
 
 def _unseen(c: Case, timed: list[dict]) -> str:

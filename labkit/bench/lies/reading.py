@@ -214,7 +214,7 @@ class _Reader:
             elif name in _SINKS:
                 sinks.append(n)
             elif isinstance(n, ast.Attribute) and n.attr in ("iqr", "median", "raw_times", "times", "p99", "p90"):
-                if isinstance(n.ctx, ast.Load) and self._timed(n.value):
+                if isinstance(n.ctx, ast.Load) and self._timed(n.value) and not (n.attr in _OF_ONE and self._one_run()):
                     shown(n)
             elif name in _MEAN and self._timed(n):
                 self.found.mean_line = self.found.mean_line or n.lineno
@@ -250,6 +250,11 @@ class _Reader:
         for n in sinks:  # a file of all samples shows their spread, a file of means does not
             if not self.found.mean_line or self._raw(n):
                 shown(n)
+
+    def _one_run(self) -> bool:
+        """Is torch.utils.benchmark asked for nothing but timeit(), which takes one sample?"""
+        calls = {_name(n) for n in self.nodes if isinstance(n, ast.Call)} & (_TOOLS | {"repeat"})
+        return calls == {"timeit"}
 
     def _raw(self, node) -> bool:
         """Is a list of all samples in it, and not only its mean or its length?"""
@@ -419,6 +424,7 @@ _ORDERS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 _SORTING = {"sorted", "sort", "partition", "sort_values", "msort"}
 _COUNTS = {"len", "shape", "numel", "size", "count", "qsize"}
 _GIVES = (ast.Return, ast.Yield, ast.YieldFrom)
+_OF_ONE = {"median", "iqr"}
 _TOOLS = {"timeit", "blocked_autorange", "adaptive_autorange", "autorange"}
 
 

@@ -312,6 +312,7 @@ def _facts(notes: clocks.Notes, session) -> list[dict]:
                 "kit": region.kit,
                 "shown": region.shown,
                 "parts": sorted(region.parts),
+                "counts": sorted(region.counts),
                 "thrown_us": thrown.get(id(region)),
                 "calls_of": dict(Counter(t.name for t in inside if t.kind == "kernel")),
                 "takes": sorted({a.shape for t in inside[:1] for a in t.inputs}),
