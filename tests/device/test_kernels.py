@@ -458,13 +458,18 @@ def test_a_transformer_layer_is_the_kernels_that_it_is_made_of(norm_first):
     encoder = nn.TransformerEncoder(layer, 2).eval()
     x, padded = torch.randn(3, 10, 64, generator=torch.Generator().manual_seed(1)), torch.zeros(3, 10, dtype=torch.bool)
     padded[1, 7:] = True
+    for layer in encoder.layers:
+        nn.init.constant_(layer.self_attn.in_proj_bias, 0.25)
     with torch.inference_mode():
         wanted = encoder(x), encoder(x, src_key_padding_mask=padded)
         encoder.npu()
         got = encoder(x.npu()), encoder(x.npu(), src_key_padding_mask=padded.npu())
         ran = names(lambda: encoder.layers[0](x.npu()))
+        with torch.autocast("npu", dtype=torch.bfloat16):
+            cast = encoder(x.npu()).cpu()
     torch.testing.assert_close(got[0].cpu(), wanted[0])
     torch.testing.assert_close(got[1].cpu()[~padded], wanted[1][~padded])
+    torch.testing.assert_close(cast, wanted[0])
     assert ran.count("aten::bmm") == 2 and ran.count("aten::native_layer_norm") == 2
     assert ran.count("aten::addmm") + ran.count("aten::_addmm_activation") == 3 and "aten::_softmax" in ran
 

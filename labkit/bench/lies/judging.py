@@ -427,7 +427,7 @@ def _ways_of(c: Case, sides: dict[tuple, list[dict]]) -> Iterator[tuple[list[dic
 
 
 def _both(one: list[dict], other: list[dict]) -> frozenset:
-    return frozenset((signature(one[0]), signature(other[0])))
+    return frozenset((signature(r), str(r["callers"])) for r in (one[0], other[0]))
 
 
 def _warms(one: list[dict], other: list[dict]) -> bool:
@@ -444,6 +444,7 @@ def _ordered(c: Case) -> Iterator[Finding]:
     sides = {key: side for key, side in sides.items() if side}
     blocks, partners = [], _in_turn(list(sides.values()))
     taken = {_both(one, other) for one, other in pairs_of(sides) if _changes(_order(one, other)) >= _SWITCHES}
+    taken = {two for two in taken if len(two) > 1}  # one that two lines read is no pair
     for one, other in _ways_of(c, sides):
         if _warms(one, other) or _both(one, other) in taken:  # the same two are measured in turn at another place
             continue

@@ -341,6 +341,17 @@ inline Tensor one_hot(const Tensor& self, int64_t classes) {
     if (self.scalar_type() != at::kInt) return at::native::one_hot(self, classes);
     return at::native::one_hot(self.to(at::kLong), classes).to(at::kInt);
 }
+// Whole layers are no kernels of a card: op-plugin, too, gives attention to the function that calls its parts. Those
+// take the types that the layer has: autocast would give one part its bias in another type than its input.
+template <auto function, class Result, class... Arguments> Result in_parts(Arguments... arguments) {
+    const c10::impl::ExcludeDispatchKeyGuard as_given(c10::DispatchKey::AutocastPrivateUse1);
+    return function(arguments...);
+}
+template <auto function, class Result, class... Arguments> torch::CppFunction parts_of(Result (*)(Arguments...)) {
+    return torch::CppFunction(TORCH_FN((in_parts<function, Result, Arguments...>)));
+}
+template <auto function> torch::CppFunction parts() { return parts_of<function>(function); }
+
 // nn.TransformerEncoder asks this before it drops the padding by nested tensors, which exist on no NPU: with "no" it
 // takes the padded batch. Only what stands in the padded places of its output then differs from the CPU's, which are 0.
 inline bool left_aligned(const Tensor&, const Tensor&) { return false; }
@@ -412,9 +423,8 @@ inline void add(torch::Library& m) {
     m.impl("multilabel_margin_loss_forward", CppFunction::makeFromBoxedFunction<&long_indices<1>>());
     m.impl("multilabel_margin_loss_backward", CppFunction::makeFromBoxedFunction<&long_indices<2>>());
     m.impl("one_hot", TORCH_FN(one_hot));
-    // Whole layers are no kernels of a card: op-plugin, too, gives the first to the function that calls its parts.
-    m.impl("_native_multi_head_attention", TORCH_FN(at::native::native_multi_head_attention_cpu));
-    m.impl("_transformer_encoder_layer_fwd", TORCH_FN(at::native::transformer_encoder_layer_forward));
+    m.impl("_native_multi_head_attention", parts<&at::native::native_multi_head_attention_cpu>());
+    m.impl("_transformer_encoder_layer_fwd", parts<&at::native::transformer_encoder_layer_forward>());
     m.impl("_nested_tensor_from_mask_left_aligned", TORCH_FN(left_aligned));
     m.impl("_embedding_bag_backward", CppFunction::makeFromBoxedFunction<&embedding_bag_backward>());
     m.impl("dropout", TORCH_FN(dropout));
