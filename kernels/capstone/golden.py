@@ -38,7 +38,7 @@ def rank_cases(seed, quick):
             say("a source that was changed", "源码被改过"), [a, b, c],
             [("11", 20.0), ("29", 38.0), ("33", 30.0)], ["cy", "ada"],
         ),
-        (say("equal marks", "同分"), [c, b, a], [("33", 25.0), ("22", 25.0), ("11", 25.0)], ["ada", "bo", "cy"]),
+        (say("equal marks", "同分"), [b, c, a], [("22", 25.0), ("33", 25.0), ("11", 25.0)], ["ada", "bo", "cy"]),
         (say("an empty board", "空的排行榜"), [], [], []),
     ]  # fmt: skip
     return [Case(name, (held, found), expected) for name, held, found, expected in asked]

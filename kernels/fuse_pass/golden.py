@@ -59,6 +59,8 @@ REGIONS = (
     ("a change before", ["linear", "add_", "silu", "mul"], [2, 3], True),
     ("a change behind", ["silu", "mul", "add_"], [0, 1], True),
     ("two changes, one between", ["add_", "silu", "linear", "copy_", "mul"], [1, 4], False),
+    ("names with _ elsewhere", ["layer_norm", "_softmax", "mul"], [0, 2], True),
+    ("three places, a change behind the second", ["silu", "mul", "add_", "linear"], [0, 1, 3], False),
     ("three in a row", ["linear", "relu_", "silu", "add", "mul", "add_"], [2, 3, 4], True),
 )
 

@@ -84,6 +84,12 @@ def verdict_cases(seed, quick):
         (say("20 answers lost of 200", "200 个回答中丢了 20 个"), answers(90, 90, 20, 0), 0.05, "worse"),
         (say("6 lost, 6 gained of 400", "400 个中丢 6 个、得 6 个"), answers(200, 188, 6, 6), 0.05, "no worse"),
         (say("1 lost, 1 gained of 20", "20 个中丢 1 个、得 1 个"), answers(9, 9, 1, 1), 0.05, "undecided"),
+        (
+            say("12 lost of 400, within the margin", "400 个中丢了 12 个，在余量之内"),
+            answers(194, 194, 12, 0),
+            0.05,
+            "worse",
+        ),
         (say("10 gained of 200", "200 个中多得 10 个"), answers(100, 90, 0, 10), 0.05, "no worse"),
         (say("2 lost of 200", "200 个中丢了 2 个"), answers(100, 98, 2, 0), 0.05, "no worse"),
         (

@@ -32,6 +32,8 @@ _RARE = {
     "also-divided": 1,
     "added-above": 1,
     "added-below": 1,
+    "binary": 1,
+    "decimal": 1,
 }  # said where no likelier slip fits
 _Change = tuple[str, dict[str, Any], ast.expr]  # (which slip, what its sentence names, the part as it became)
 
@@ -118,6 +120,10 @@ def _slips(formula: ast.expr, values: dict[str, Any], right: Any) -> Iterator[_C
     if cores not in values.values():  # what holds for all of them together is taken for each
         yield "also-divided", {"other": f"{cores} (`cores`)"}, ast.BinOp(formula, ast.Div(), ast.Constant(cores))
         yield "also-times", {"other": f"{cores} (`cores`)"}, ast.BinOp(formula, ast.Mult(), ast.Constant(cores))
+    for power in (1, 2, 3):  # KiB, MiB, GiB
+        whole, ten = ast.Constant(1.024**power), {"ten": f"10**{3 * power}", "two": f"2**{10 * power}"}
+        yield "binary", ten, ast.BinOp(formula, ast.Div(), whole)
+        yield "decimal", ten, ast.BinOp(formula, ast.Mult(), whole)
     yield "inverse", {}, ast.BinOp(ast.Constant(1), ast.Div(), formula)
     for whole, least in ((100, 1), (1, 0)):  # a share, in per cent or not
         if least < right < whole:

@@ -246,11 +246,12 @@ def _launch(own: _Operator, shape: tuple[int, int], inputs: list[torch.Tensor]) 
     record: LaunchRecord = own.record
     pipes = {pipe: busy for pipe, busy in record.busy.items() if busy}
     timed = _Timed(record.time_us, max(sorted(pipes), key=pipes.get) if pipes else "S")
-    errors = [f.code for f in record.findings if f.severity == "error"]
+    errors = [f for f in record.findings if f.severity == "error"]
     golden = own.task.chain(*[t.double() for t in inputs])
     bad = ""
     if errors:
-        bad = text("capstone.finding", codes=", ".join(sorted(set(errors))))
+        codes = ", ".join(sorted({f.code for f in errors}))
+        bad = text("capstone.finding", codes=codes, what=errors[0].lines()[0].rstrip(".。"))
     elif not all(torch.equal(a.cpu(), b) for a, b in zip(there, inputs)):
         bad = text("capstone.inputs-changed")
     else:
