@@ -100,7 +100,7 @@ ROWS = 151_674
 
 
 def choose_cases(seed, quick):
-    """Far from where the two ways take the same time, but for one that SYNC decides."""
+    """Far from where the two ways take the same time, but for one that SYNC decides and four that each term decides."""
     asked = (
         (say("all ids alike rare", "所有 id 都很少出现"), (8192, 80, 0.0, False, False), "scatter"),
         (say("one id alone", "只有一个 id"), (8192, 80, 1.0, False, False), "segments"),
@@ -113,6 +113,14 @@ def choose_cases(seed, quick):
         (say("few ids, one of them frequent", "id 不多，其中一个频繁"), (512, 80, 0.15, False, False), "scatter"),
         (say("16-bit rows", "16 位的行"), (8192, 80, 0.0, True, False), "segments"),
         (say("waits longer than the sort alone", "等待比单独排序长"), (8192, 80, 0.05, False, False), "scatter"),
+        (say("16-bit rows, short and few", "16 位的行，又短又少"), (2048, 12, 0.0, True, False), "scatter"),
+        (say("16-bit rows, a little longer", "16 位的行，稍长"), (2048, 13, 0.0, True, False), "segments"),
+        (
+            say("what moves hides most of the waiting", "搬运盖住了大部分等待"),
+            (8192, 1000, 0.115, False, False),
+            "scatter",
+        ),
+        (say("what moves hides too little of it", "搬运盖住得太少"), (8192, 1000, 0.12, False, False), "segments"),
         (say("the same bits each time", "每次结果逐位相同"), (8192, 4096, 0.0, False, True), "segments"),
     )
     return [Case(name, args, expected) for name, args, expected in asked]

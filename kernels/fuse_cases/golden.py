@@ -88,6 +88,7 @@ SYSTEMS = {
     "a slow host": ((180, 186, 60, 8, 100), (60, 58, 50, 5, 100)),
     "a quick host": ((280, 60, 280, 9, 4), (96, 20, 84, 6, 4)),
     "the device decides": ((420, 100, 400, 9, 4), (150, 90, 100, 6, 4)),
+    "the host decides afterwards": ((420, 100, 400, 9, 4), (140, 130, 90, 6, 4)),
     "another one decides": ((420, 400, 100, 9, 4), (140, 90, 130, 6, 4)),
     "a busy device": ((300, 60, 280, 9, 4), (110, 20, 95, 4, 4)),
 }
@@ -95,6 +96,7 @@ ZH = {
     "small tables": "小表",
     "half the results": "结果减半",
     "a slow host": "慢主机",
+    "the host decides afterwards": "之后由主机决定",
     "a quick host": "快主机",
     "the device decides": "由设备决定",
     "another one decides": "之后由另一方决定",

@@ -70,6 +70,8 @@ ERRORS = (
     ("farther, float does not help", 3e-4, 6e-2, 5e-2, "fp32", "unfused"),
     ("farther, left by choice", 3e-4, 6e-2, 3e-4, "unfused", "unfused"),
     ("farther, named by choice", 3e-4, 6e-2, 3e-4, "report", "report"),
+    ("farther, named by choice, float no better", 3e-4, 6e-2, 5e-2, "report", "report"),
+    ("farther, float a little worse", 3e-4, 6e-2, 3.5e-4, "fp32", "fp32"),
 )
 
 

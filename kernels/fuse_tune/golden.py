@@ -23,6 +23,8 @@ ROOM = (
     ("two floats in between", 8192, 2, 3, 2, 2),
     ("float tensors", 8192, 2, 3, 4, 0),
     ("to the byte", 11776, 2, 2, 4, 0),
+    ("in UB, but in what the API keeps", 12032, 2, 2, 4, 0),
+    ("many floats in between", 4096, 2, 2, 2, 9),
 )
 
 

@@ -130,6 +130,8 @@ def verdict_cases(seed, quick):
         "large, but not sure": (1.06, 0.97, 1.15, "same"),
         "clearly faster": (0.90, 0.88, 0.92, "faster"),
         "faster by a hair": (0.997, 0.996, 0.998, "same"),
+        "faster, and nearly up to 1": (0.98, 0.97, 0.997, "faster"),
+        "faster, but not sure": (0.99, 0.97, 1.01, "same"),
         "exactly at the limit": (1.005, 1.004, 1.006, "slower"),
     }
     return [Case(name, row[:3], row[3]) for name, row in rows.items()]

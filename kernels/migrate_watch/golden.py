@@ -22,6 +22,7 @@ def spike_cases(seed, quick):
             False,
         ),
         (say("one of the last steps was odd", "最近几步中有一步异常"), [2.0] * 18 + [9.0, 2.0], 3.5, True),
+        (say("it goes up and down, and a little more", "来回摆动，再高一些"), [2.0, 2.3] * 10, 5.2, False),
         (say("a steep fall, a step back", "快速下降时的一次回升"), steep, 15.0, False),
         (say("a steep fall, a long way back", "快速下降时的大幅回升"), steep, 17.0, True),
     ]
@@ -36,6 +37,7 @@ def trace_cases(seed, quick):
         (say("one vector of signs", "一个符号向量"), diagonal, 0, [[1, -1, -1]], 0.5, 7.0),
         (say("mixed derivatives, one vector", "有混合导数，一个向量"), mixed, 0, [ones], 0.25, 23.0),
         (say("mixed derivatives, all vectors", "有混合导数，所有向量"), mixed, 0, signs, 0.25, 15.0),
+        (say("a flat loss", "平坦的损失"), [[0.5, 0, 0], [0, 0.25, 0], [0, 0, 0.125]], 0, [ones], 0.25, 0.875),
         (say("a loss that is no parabola", "不是抛物线的损失"), diagonal, 1, [ones], 0.5, 13.0),
     ]
     return [
