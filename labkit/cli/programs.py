@@ -52,6 +52,16 @@ def run(
         raise typer.BadParameter(f"{schedule!r} is none of program, worst, worst:SEED", param_hint="--schedule")
     if l2 not in ("warm", "cold"):
         raise typer.BadParameter(f"{l2!r} is none of warm, cold", param_hint="--l2")
+    if timeout <= 0 or threads < 0:
+        raise typer.BadParameter("--timeout takes seconds above 0, --threads a number of threads or 0")
+    if path.is_dir() and include:
+        raise typer.BadParameter("is for a single file; a folder's own build names its headers", param_hint="-I")
+    if in_place and not path.is_dir():
+        raise typer.BadParameter("is for a folder", param_hint="--in-place")
+    if missing := [str(d) for d in include or [] if not d.is_dir()]:
+        raise typer.BadParameter(f"{missing[0]} is no folder", param_hint="-I")
+    if wrong := [word for word in define or [] if not word.partition("=")[0]]:
+        raise typer.BadParameter(f"{wrong[0]!r} has no name: NAME or NAME=VALUE", param_hint="-D")
     settings = program.Settings(chip, timeout, threads, checks, schedule, l2)
     definitions = dict(word.partition("=")[::2] for word in define or [])
     try:

@@ -121,6 +121,14 @@ class _Pool:
         self.folder = tempfile.TemporaryDirectory(prefix="labkit-ranks-")
         self.processes: list[subprocess.Popen] = []
         self.pipes: list[Connection] = []
+        try:
+            self._start(count)
+            self._collect()
+        except BaseException:  # an interrupt too: stop() does not know of this pool yet
+            self.end()
+            raise
+
+    def _start(self, count: int) -> None:
         environment = {
             **os.environ,
             "OMP_NUM_THREADS": "1",
@@ -150,7 +158,6 @@ class _Pool:
                     )
                 )
             self.pipes.append(Connection(ours.detach()))
-        self._collect()
 
     def _log(self, rank: int) -> Path:
         return Path(self.folder.name) / f"rank{rank}.log"

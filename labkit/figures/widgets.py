@@ -25,7 +25,7 @@ POSITION_LIMIT = 8  # buffers on one TPosition: A2 has eight event ids for them
 
 def plan(tile: int, dtype: str, depth: int, queues: int) -> list[dict]:
     """The buffers of a kernel with `queues` queues of `depth` slots, each slot one tile of `tile` elements; the last
-    queue carries the result out. As TPipe::InitBuffer, each slot is rounded up to 32 B.
+    queue carries the result out. bytes: of the tile; InitBuffer rounds each slot up to 32 B.
     """
     count = tile * DTYPES[dtype]
     slots = []
@@ -116,8 +116,13 @@ def _slider(key: str, value: int, low: int, high: int):
 def memory_ruler_widget(
     size: int = 192 * KB, reserved: int = 8 * KB, tile: int = 4096, dtype: str = "half", depth: int = 2, queues: int = 3
 ):
-    """Tile length, type, slots and queues against UB, live. Raises KeyError for a type that DTYPES does not have."""
-    DTYPES[dtype]
+    """Tile length, type, slots and queues against UB, live. size, reserved: bytes. Raises ValueError for a type that
+    DTYPES does not have, and for numbers that leave no room or no tile.
+    """
+    if dtype not in DTYPES:
+        raise ValueError(f"dtype={dtype!r} is none of {', '.join(DTYPES)}")
+    if min(tile, depth, queues) < 1 or size <= reserved:
+        raise ValueError("tile, depth and queues are at least 1, and size is more than reserved")
     if plain() or _panel() is None:
         figure, said = ruler_state(tile, dtype, depth, queues, size, reserved)
         return Figure(figure.svg, figure.title, "\n".join([*said, figure.desc]))

@@ -64,7 +64,9 @@ class SPPF(nn.Module):
 
 
 def yolov5_backbone(width: int = 32) -> nn.Sequential:
-    """The backbone of version 5; width 32 and these depths are YOLOv5s."""
+    """A backbone of YOLOv5's blocks, at width 32 of the size of its s model: Focus as in release 5.0, SPPF and the
+    depths 1, 2, 3, 1 as from 6.0 on. x: [batch, 3, height, width], both sides multiples of 32.
+    """
     w = width
     return nn.Sequential(
         Focus(3, w), Conv(w, 2 * w, 3, 2), C3(2 * w, 2 * w, 1), Conv(2 * w, 4 * w, 3, 2), C3(4 * w, 4 * w, 2),

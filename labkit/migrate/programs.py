@@ -7,6 +7,7 @@ bring packages that are built for CUDA, or change text that goes elsewhere than 
 from __future__ import annotations
 
 import ast
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from labkit.messages import text
 PACKAGES = {
     "flash_attn": "attention", "xformers": "attention", "apex": "apex", "bitsandbytes": "quantised", "triton": "triton",
     "cupy": "", "numba.cuda": "", "pycuda": "", "pynvml": "smi", "tensorrt": "", "torch_tensorrt": "",
-    "transformer_engine": "", "deep_speed_kernels": "", "mamba_ssm": "", "causal_conv1d": "",
+    "transformer_engine": "", "dskernels": "", "mamba_ssm": "", "causal_conv1d": "",
 }  # fmt: skip
 # Of torch itself, beyond transfer_to_npu's reach.
 CALLS = {
@@ -26,6 +27,7 @@ CALLS = {
     "torch.jit.script": "script",
     "torch.jit.trace": "script",
 }
+_CUDA = (".cu", ".cuh")
 SWITCHES = ("torch.backends.cudnn", "torch.backends.cuda")
 
 
@@ -46,16 +48,18 @@ def scan(path: str | Path) -> list[Line]:
     path = Path(path)
     if not path.exists():
         raise FileNotFoundError(text("migrate.no-file", path=path))
-    files = sorted(p for p in path.rglob("*") if p.suffix in (".py", ".cu", ".cuh")) if path.is_dir() else [path]
+    files = sorted(p for p in path.rglob("*") if _is_source(p.relative_to(path), p)) if path.is_dir() else [path]
     found = []
     for file in files:
         name = str(file.relative_to(path)) if path.is_dir() else file.name
-        if file.suffix != ".py":
+        if file.suffix in _CUDA:
             found.append(Line(name, 1, file.name, False, text("migrate.scan-cu")))
             continue
         try:
-            tree = ast.parse(file.read_text(encoding="utf-8"), str(file))
-        except (SyntaxError, ValueError) as error:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of the program's own strings
+                tree = ast.parse(file.read_bytes(), str(file))  # bytes: a BOM, a coding line
+        except (SyntaxError, ValueError, OSError) as error:
             found.append(Line(name, getattr(error, "lineno", 1) or 1, str(error), False, text("migrate.scan-unread")))
             continue
         reader = _Reader(name)
@@ -64,10 +68,15 @@ def scan(path: str | Path) -> list[Line]:
     return found
 
 
+def _is_source(name: Path, file: Path) -> bool:
+    """A program's own text: nothing in a hidden folder, a virtual environment or what pip installed."""
+    outside = any(part.startswith(".") or part == "site-packages" for part in name.parts)
+    return file.suffix in (".py", *_CUDA) and not outside and file.is_file()
+
+
 class _Reader(ast.NodeVisitor):
     def __init__(self, file: str):
         self.file, self.found, self.names = file, [], {"torch": "torch"}
-        self._plain: set[int] = set()  # texts that are documentation or stand alone
 
     def _add(self, node: ast.AST, what: str, mended: bool, key: str) -> None:
         self.found.append(Line(self.file, node.lineno, what, mended, text(f"migrate.scan-{key}")))
@@ -83,6 +92,8 @@ class _Reader(ast.NodeVisitor):
             self.names[alias.asname or alias.name.partition(".")[0]] = (
                 alias.name if alias.asname else alias.name.partition(".")[0]
             )
+            if alias.asname:  # import torch.backends.cudnn as cudnn
+                self._judge(node, alias.name)
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
         module = node.module or ""
@@ -95,12 +106,11 @@ class _Reader(ast.NodeVisitor):
 
     def visit_Attribute(self, node: ast.Attribute) -> None:
         full = self._path(node)
-        if full and not self._judge(node, full):
-            self.generic_visit(node)
-        elif not full:
-            if node.attr in ("cuda", "is_cuda"):
-                self._add(node, f".{node.attr}", True, "method")
-            self.generic_visit(node)
+        if full and self._judge(node, full):
+            return
+        if node.attr in ("cuda", "is_cuda") and not full.startswith("torch."):  # of an object, imported or not
+            self._add(node, f".{node.attr}", True, "method")
+        self.generic_visit(node)
 
     def _path(self, node: ast.AST) -> str:
         parts = []

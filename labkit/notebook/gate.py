@@ -7,6 +7,7 @@ The gate runs no kernel and no notebook (verify.py and nbval do).
 
 from __future__ import annotations
 
+import html
 import json
 import re
 import string
@@ -175,7 +176,7 @@ def _notebook(src: reader.Source, home: Path, lang: str) -> Iterator[str]:
 
 def _bare(nb: dict) -> dict:
     """What does not depend on a run."""
-    cells = [{k: c[k] for k in ("cell_type", "id", "metadata", "source")} for c in nb["cells"]]
+    cells = [{k: c.get(k) for k in ("cell_type", "id", "metadata", "source")} for c in nb["cells"]]
     return json.loads(
         json.dumps({"cells": cells, "metadata": nb["metadata"], "nbformat": [nb["nbformat"], nb["nbformat_minor"]]})
     )
@@ -203,7 +204,7 @@ def _outputs(src: reader.Source, made: dict, at: str) -> Iterator[str]:
             continue
         if cell["execution_count"] is None and "nbval-skip" not in tags:
             yield f"{at}: cell {number} has not been run; run labkit build {src.number}"
-        text = json.dumps(cell["outputs"], ensure_ascii=False)
+        text = "\n".join(_shown(cell))
         if any(o["output_type"] == "error" for o in cell["outputs"]):
             yield (
                 f"{at}: cell {number} shows an error, and papermill stops at errors; show a failure inside "
@@ -235,17 +236,16 @@ def _leaks(src: reader.Source, made: dict, at: str) -> Iterator[str]:
 def _texts(nb: dict) -> Iterator[str]:
     for cell in nb["cells"]:
         yield cell["source"]
-        for output in cell.get("outputs", ()):
-            yield output.get("text", "")
-            for mime, data in output.get("data", {}).items():
-                if isinstance(data, str) and mime != "image/png":
-                    yield (
-                        data.replace("&lt;", "<")
-                        .replace("&gt;", ">")
-                        .replace("&quot;", '"')
-                        .replace("&#x27;", "'")
-                        .replace("&amp;", "&")
-                    )
+        yield from _shown(cell)
+
+
+def _shown(cell: dict) -> Iterator[str]:
+    """What a reader sees of a cell's outputs, HTML without its escapes."""
+    for output in cell.get("outputs", ()):
+        yield "".join(output.get("text", ""))
+        for mime, data in output.get("data", {}).items():
+            if isinstance(data, (str, list)) and mime != "image/png":
+                yield html.unescape("".join(data))
 
 
 def _squeeze(line: str) -> str:

@@ -54,7 +54,7 @@ _DECLARATOR = re.compile(r"(\w+)[ \t]*((?:\[[^\[\]]*\][ \t]*)+)")
 _ATTRIBUTE = re.compile(r"\[[ \t]*(?:host[ \t]*,[ \t]*)?aicore[ \t]*\]")
 # `float x[n];` and `const float x[2][n] = {...};` of a function
 _STACK_ARRAY = re.compile(
-    r"(?:const[ \t]+)?(?!(?:const|static|constexpr|return|delete|new|using|typedef|extern|case|goto|else|thread_local)\b)"
+    r"(?:const[ \t]+)?(?!(?:const|static|constexpr|return|delete|new|using|typedef|extern|case|goto|else)\b)"
     r"[A-Za-z_][\w:]*(?:[ \t]*<[^;{}()]*>)?[ \t*]+(\w+)[ \t]*(?:\[[^\[\];{}]+\][ \t]*)+(?:=[^;]*)?;"
 )
 _BIND_HEAD, _BIND_TAIL = "[&](auto... twin_a) {{ {call}(twin_a...); }}, ", ")/*>>>*/"
@@ -135,8 +135,8 @@ def for_host_too(text: str) -> str:
 
 
 def _stack_checks(text: str) -> str:
-    """The twin looks at the stack where a kernel calls it; a function that only fills a large array of its own does not,
-    so a check stands behind the array's declaration, on its line."""
+    """The twin looks at the stack where a kernel calls it. A function that only fills a large array of its own does
+    not, so a check stands behind the array's declaration, on its line."""
     first = re.search(r"^[ \t]*#[ \t]*include\b", text, re.M)
     if first is None or not re.search(r"\w[ \t]*\[[^\]\n]+\]", text):
         return text

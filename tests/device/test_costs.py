@@ -71,6 +71,8 @@ ROWS_OF = [
     ("aten::addmm", "half[512];half[64x128];half[128x512]", "half[64x512]"),
     ("aten::addbmm", "half[64x32];half[16x64x128];half[16x128x32]", "half[64x32]"),
     ("aten::baddbmm", "half[16x64x32];half[16x64x128];half[16x128x32]", "half[16x64x32]"),
+    ("aten::_scaled_mm", "int8[512x512];int8[512x512];float[];float[]", "half[512x512]"),
+    ("aten::_grouped_mm", "half[512x128];half[4x128x256];int32[4]", "half[512x256]"),
     ("aten::dot", "half[4096];half[4096]", "half[]"),
     ("aten::mv", "half[512x4096];half[4096]", "half[512]"),
     # convolutions and their gradients

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -274,3 +275,18 @@ def test_an_asynchronous_collective_hides_behind_work():
         assert found["uses_it on a stream"] > 0.98 * found["at_once"]
         assert links >= 3 and hidden >= 2, "DDP's buckets are summed while the way back goes on"
         assert sums.isdisjoint(products)
+
+
+def test_an_interrupt_at_the_start_leaves_no_process(monkeypatch):
+    started = []
+
+    def interrupted(pool):
+        started.append(pool)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(ranks._Pool, "_collect", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        ranks._Pool(2)
+    (pool,) = started
+    assert len(pool.processes) == 2 and all(p.wait(30) is not None for p in pool.processes)
+    assert not Path(pool.folder.name).exists()

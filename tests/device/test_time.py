@@ -463,3 +463,13 @@ def test_nothing_is_installed_when_told_so():
         [sys.executable, "-c", code], env={**os.environ, "LABKIT_DEVICE": "none"}, capture_output=True, text=True
     )
     assert run.stdout.split() == ["None", "False"]
+
+
+def test_a_reduction_over_more_dimensions_than_the_clock_keeps_costs_what_the_flat_one_does():
+    x = torch.zeros(8, 8, 8, 8, 8, 8, 4, 4).npu()
+    times = []
+    for y, dims in ((x, tuple(range(8))), (x.view(-1), (0,))):
+        device.reset_clock()
+        y.sum(dim=dims)
+        times.append(sum(s.end_us - s.start_us for s in device.timeline()))
+    assert times[0] < 2 * times[1]

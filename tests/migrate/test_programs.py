@@ -49,6 +49,27 @@ def test_a_folder_with_sources_of_cuda_and_a_file_that_is_no_python(tmp_path):
     assert [(row.file, row.mended) for row in migrate.scan(tmp_path)] == [("fast.cu", False), ("old.py", False)]
 
 
+def test_what_is_no_source_of_the_program_is_left_out(tmp_path):
+    for name in ("x.py", ".venv", "lib/site-packages"):
+        (tmp_path / name).mkdir(parents=True)
+    for name in (".venv/a.py", "lib/site-packages/b.py"):
+        (tmp_path / name).write_text("x.cuda()\n")
+    (tmp_path / ".#train.py").symlink_to("nobody@nowhere")
+    (tmp_path / "marked.py").write_bytes(b"\xef\xbb\xbfx.cuda()\n")
+    (tmp_path / "latin.py").write_bytes(b"# -*- coding: latin-1 -*-\n# \xe4\nx = '\\d'\n")
+    assert [(row.file, row.what) for row in migrate.scan(tmp_path)] == [("marked.py", ".cuda")]
+
+
+def test_a_notebook_is_no_kernel_and_imported_objects_move_too(tmp_path):
+    (tmp_path / "n.ipynb").write_text('{"cells": []}')
+    (tmp_path / "t.py").write_text("import torch.backends.cudnn as cudnn\nfrom models import net\nnet.cuda()\n")
+    assert all("kernel" not in row.why for row in migrate.scan(tmp_path / "n.ipynb"))
+    assert [(row.line, row.what) for row in migrate.scan(tmp_path / "t.py")] == [
+        (1, "torch.backends.cudnn"),
+        (3, ".cuda"),
+    ]
+
+
 def test_a_place_that_is_not_there(tmp_path):
     with pytest.raises(FileNotFoundError, match="no such file"):
         migrate.scan(tmp_path / "absent.py")

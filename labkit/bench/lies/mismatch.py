@@ -159,7 +159,7 @@ def _unseen(c: Case, timed: list[dict]) -> str:
             text = match[match.lastindex]
             numbers = {int(n) for n in re.findall(r"\d+", text)}
             times = {d * k for d in dims for k in known}  # rows that are worked off in parts
-            if not any(n in seen | known | times or any(d % n == 0 for d in dims) for n in numbers):
+            if not any(n in seen | known | times or any(d and d % n == 0 for d in dims) for n in numbers):
                 return text
     return _unseen_batch(c, timed) or _unseen_row(c, shapes)
 

@@ -48,7 +48,7 @@ WAITED = (
     r"latenc\w* (of|for|per) (a|an|one|each|every|a single)\b.{0,20}(call|launch|op)"
     r"|(includ\w*|with|plus) (the |a |its )?(\w+ )?(sync|wait)|synchronous"
     r"|\bone at a time|(one|a single) (\w+ )?(call|launch|request|query|step) at a time|round.?trip"
-    r"|\bwait (in|per|for|behind|after) (each|every)"
+    r"|\bwait (in|per|for|behind|after) (each|every)|\b(wait|sync\w*)s? (is |are )?(included|counted)"
     r"|not (the )?(time of the )?(kernel|device)|wait(s|ed|ing)? for (the|its|each) (result|answer)|to completion"
     r"|含同步"
 )

@@ -1,6 +1,7 @@
 // How long an operator takes on the modelled device: its class, what it moves and computes, the class's constants.
 //
-//   time = fixed + block * (cores - 1) + the longer of moving and computing
+//   time = fixed + spread * (sqrt(cores) - 1) + block * (cores - 1) + the longer of moving and computing
+//          (of a product also a part of the shorter)
 //
 // Moving: what the L2 does not hold comes from HBM, the rest from the L2; reading and writing take turns. Computing: a
 // core's instructions on 64 elements, the rows it begins, or the cube's fractals by shape. The constants are in the
@@ -128,10 +129,12 @@ inline void settle_rows(Call& call) {
         return;
     }
     int last = -1;
+    uint32_t counted = 0;  // the first of the kept dimensions stands for all in front of it
     call.width = call.inner = 1;
     for (int64_t d : call.along) {
         const int i = std::max(0, int(d < 0 ? d + x.rank : d) - (x.rank - x.dims));
-        if (i >= x.dims) continue;
+        if (i >= x.dims || counted >> i & 1) continue;
+        counted |= 1u << i;
         call.width *= x.sizes[i];
         last = std::max(last, i);
     }
@@ -160,7 +163,11 @@ inline void settle_product(const std::string& name, Call& call) {
         call.k = call.transposed ? channels(x) / groups : filter;
         return;
     }
-    const Operand &a = *in[in.size() - 2], &b = *in.back();  // what is added stands before them
+    // What is added stands before the factors, scales and offsets behind them.
+    const size_t first = name.find("scaled") != std::string::npos || name.find("grouped") != std::string::npos
+                             ? 0
+                             : in.size() - 2;
+    const Operand &a = *in[first], &b = *in[first + 1];
     call.half = b.item <= 2;
     call.k = a.size(1);
     call.m = a.dims > 1 ? a.size(2) : 1;

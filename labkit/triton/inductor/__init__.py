@@ -162,13 +162,15 @@ class Properties:
     """What Inductor's heuristics ask a device for. A core has no threads: numbers that neither cut nor grow."""
 
     def __init__(self):
+        import torch
+
         from labkit.triton.driver import cores
 
         self.name, self.major, self.minor = "Ascend", 9, 0
         self.multi_processor_count, self.warp_size = cores("vector"), 32
         self.max_threads_per_multi_processor, self.regs_per_multiprocessor = 2048, 1 << 16
         self.max_threads_per_block = 1024
-        self.total_memory = 64 << 30
+        self.total_memory = torch.npu.get_device_properties().total_memory
 
 
 @functools.cache
@@ -378,6 +380,7 @@ class Falling:
             again.meta = dict(graph.meta)
             statistics_in_place(again.graph)
             _refused.clear()
+            _origins.clear()
             try:
                 with config.patch(self.patches), staying(keep, why):
                     return self.compile_inner(again, example_inputs, **named)
@@ -389,7 +392,7 @@ class Falling:
                 if not more:
                     break
                 keep |= {name: n for name, n in more.items() if hard(n)} or more
-        first = str(why).strip().splitlines()[0]
+        first = first_line(why)
         fallen.append(("graph", first))
         warnings.warn(messages.text("triton.inductor_graph", why=first), stacklevel=2)
         from torch._functorch._aot_autograd.utils import make_boxed_func
@@ -429,11 +432,15 @@ def staying(nodes: dict, why):
     global _stay, _note
     before = _stay, _note
     names = sorted({str(n.target).removesuffix(".default") for n in nodes.values()})
-    _stay, _note = set(nodes), (tuple(names), str(why).strip().splitlines()[0])
+    _stay, _note = set(nodes), (tuple(names), first_line(why))
     try:
         yield
     finally:
         _stay, _note = before
+
+
+def first_line(why) -> str:
+    return (str(why).strip() or type(why).__name__).splitlines()[0]
 
 
 def hard(node) -> bool:
@@ -445,7 +452,8 @@ def hard(node) -> bool:
 
 def _work(kernel: str) -> list:
     """The nodes of a kernel that are launches of their own without it."""
-    return [n for n in _origins.get(kernel, {}).values() if not any(word in str(n.target) for word in VIEWS)]
+    nodes = _origins.get(kernel, {}).values()
+    return [n for n in nodes if str(n.target).removeprefix("aten.").partition(".")[0] not in VIEWS]
 
 
 def stays_aten(names: tuple[str, ...], why: str) -> None:

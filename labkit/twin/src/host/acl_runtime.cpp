@@ -252,6 +252,7 @@ aclError aclrtSynchronizeStreamWithTimeout(aclrtStream handle, int32_t) {
     return wait_for("aclrtSynchronizeStreamWithTimeout", handle);
 }
 aclError aclrtStreamQuery(aclrtStream handle, aclrtStreamStatus* status) {
+    std::lock_guard<std::recursive_mutex> hold(g_lock);
     Stream* s = stream_of(handle);
     if (!s) return ACL_ERROR_RT_STREAM_CONTEXT;
     host_clock.api();  // advances the modelled time, so that a polling loop ends
@@ -260,6 +261,7 @@ aclError aclrtStreamQuery(aclrtStream handle, aclrtStreamStatus* status) {
     return ACL_SUCCESS;
 }
 aclError aclrtStreamGetId(aclrtStream handle, int32_t* id) {
+    std::lock_guard<std::recursive_mutex> hold(g_lock);
     Stream* s = stream_of(handle);
     if (!s) return ACL_ERROR_RT_STREAM_CONTEXT;
     *id = s->id;
@@ -299,9 +301,14 @@ aclError aclrtRecordEvent(aclrtEvent event, aclrtStream handle) {
     return ACL_SUCCESS;
 }
 aclError aclrtResetEvent(aclrtEvent event, aclrtStream) {
-    return event_of("aclrtResetEvent", event) ? int(ACL_SUCCESS) : int(ACL_ERROR_RT_PARAM_INVALID);
+    std::lock_guard<std::recursive_mutex> hold(g_lock);
+    Event* e = event_of("aclrtResetEvent", event);
+    if (!e) return ACL_ERROR_RT_PARAM_INVALID;
+    e->at = -1;  // as one that was never recorded
+    return ACL_SUCCESS;
 }
 aclError aclrtQueryEvent(aclrtEvent event, aclrtEventStatus* status) {
+    std::lock_guard<std::recursive_mutex> hold(g_lock);
     Event* e = event_of("aclrtQueryEvent", event);
     if (!e) return ACL_ERROR_RT_PARAM_INVALID;
     host_clock.api();
@@ -309,10 +316,12 @@ aclError aclrtQueryEvent(aclrtEvent event, aclrtEventStatus* status) {
     return ACL_SUCCESS;
 }
 aclError aclrtQueryEventStatus(aclrtEvent event, aclrtEventRecordedStatus* status) {
+    std::lock_guard<std::recursive_mutex> hold(g_lock);
     Event* e = event_of("aclrtQueryEventStatus", event);
     if (!e) return ACL_ERROR_RT_PARAM_INVALID;
     host_clock.api();
-    *status = e->at <= host_clock.now ? ACL_EVENT_RECORDED_STATUS_COMPLETE : ACL_EVENT_RECORDED_STATUS_NOT_READY;
+    *status = e->at >= 0 && e->at <= host_clock.now ? ACL_EVENT_RECORDED_STATUS_COMPLETE
+                                                    : ACL_EVENT_RECORDED_STATUS_NOT_READY;
     return ACL_SUCCESS;
 }
 aclError aclrtQueryEventWaitStatus(aclrtEvent event, aclrtEventWaitStatus* status) {
@@ -332,6 +341,7 @@ aclError aclrtSynchronizeEvent(aclrtEvent event) {
 }
 aclError aclrtSynchronizeEventWithTimeout(aclrtEvent event, int32_t) { return aclrtSynchronizeEvent(event); }
 aclError aclrtEventElapsedTime(float* ms, aclrtEvent from, aclrtEvent to) {
+    std::lock_guard<std::recursive_mutex> hold(g_lock);
     Event* a = event_of("aclrtEventElapsedTime", from);
     Event* b = event_of("aclrtEventElapsedTime", to);
     if (!a || !b || a->at < 0 || b->at < 0) return ACL_ERROR_RT_PARAM_INVALID;
@@ -339,6 +349,7 @@ aclError aclrtEventElapsedTime(float* ms, aclrtEvent from, aclrtEvent to) {
     return ACL_SUCCESS;
 }
 aclError aclrtEventGetTimestamp(aclrtEvent event, uint64_t* us) {
+    std::lock_guard<std::recursive_mutex> hold(g_lock);
     Event* e = event_of("aclrtEventGetTimestamp", event);
     if (!e || e->at < 0) return ACL_ERROR_RT_PARAM_INVALID;
     *us = uint64_t(e->at * 1e6);

@@ -204,6 +204,10 @@ int queue_open(int pipe, int owner, uint8_t src, uint8_t dst, int depth, uint8_t
     core->last = here;
     if (first) pipe = core->buffers[first].pipe;  // buffers of a pool
     else first = reserve_buffers(num, owner);
+    if (first + num > core->buffers.size())  // a kernel's own pool
+        core->stop(
+            "pipe-buffers", here,
+            Numbers().add("what", "TBufPool").add("count", num).add("most", uint32_t(core->buffers.size() - first)));
     auto [from, to] = pipes_of(src, dst);
     Core::Queue q{from, to, queue_position(src, dst), depth, uint16_t(first), num, 0, pipe, {}, true};
     int id = int(core->queues.size());
