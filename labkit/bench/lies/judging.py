@@ -38,6 +38,7 @@ _ISSUED = 0.3  # of what is called the kernel's time, in which the device waits 
 _BYTES = {"float16": 2, "bfloat16": 2, "float64": 8, "int64": 8, "int8": 1, "uint8": 1, "bool": 1, "int16": 2}
 _VALUE = 16  # bytes of a value that is read, like a loss
 _BATCH = 8  # calls of an operator for each wait, from which on the wait is the end of a batch
+_AHEAD = 0.03  # of a sample: what the second of two in turn finds in the L2, where the first finds nothing
 _EVEN = 1.03  # the first of two in turn gains nothing from the L2
 _MOVED = 1.5  # a figure with a first launch in it grows many times where that takes 50 times as long; noise does less
 _SWITCHES = 3  # a comparison in turn changes sides at least so often
@@ -46,9 +47,8 @@ _SWITCHES = 3  # a comparison in turn changes sides at least so often
 def judge(text: Text, seen: Observed, script: str) -> list[Finding]:
     """All findings, in the order of KINDS, one of each kind and place."""
     case = Case(text, seen, script)
-    found = [f for rule in _RULES for f in rule(case)]
     only: dict[str, Finding] = {}
-    for f in found:
+    for f in (f for rule in _RULES for f in rule(case)):
         only.setdefault(f.kind, f)
     return sorted(only.values(), key=lambda f: KINDS.index(f.kind))
 
@@ -443,8 +443,8 @@ def _ordered(c: Case) -> Iterator[Finding]:
     sides = {key: [r for r in side if not r["first"] and not r["graphs"]] for key, side in sides_of(c).items()}
     sides = {key: side for key, side in sides.items() if side}
     blocks, partners = [], _in_turn(list(sides.values()))
-    taken = {_both(one, other) for one, other in pairs_of(sides) if _changes(_order(one, other)) >= _SWITCHES}
-    taken = {two for two in taken if len(two) > 1}  # one that two lines read is no pair
+    turns = [_both(*pair) for pair in pairs_of(sides) if _changes(_order(*pair)) >= _SWITCHES]
+    taken = {two for two in turns if len(two) > 1}  # one that two lines read is no pair
     for one, other in _ways_of(c, sides):
         if _warms(one, other) or _both(one, other) in taken:  # the same two are measured in turn at another place
             continue
@@ -489,7 +489,8 @@ def _behind(c: Case) -> Iterator[Finding]:
             gains.append((mean(r["head_us"] for r in side), mean(cold) if cold else 0.0))
         (warm, empty), (warm2, empty2) = gains
         usual = median(r["value_us"] for r in other)
-        if warm and warm2 and empty <= _EVEN * warm and empty2 > _CACHE * warm2 and empty2 - warm2 > _WAIT * usual:
+        ahead = max(empty2 - warm2, (warm - warm2) - (empty - empty2))  # the first may also pay for what was there
+        if warm and warm2 and empty <= _EVEN * warm and empty2 > _CACHE * warm2 and ahead > _AHEAD * usual:
             yield c.find("order", other[0]["line"], "behind", warm=warm2, cold=empty2, us=usual)
             return
 

@@ -50,6 +50,8 @@ def mismatched(c: Case) -> Iterator[Finding]:
             yield c.find("mismatch", side[0]["line"], "divisor", by=part, calls=_times(side))
         elif over := _counted(side):
             yield c.find("mismatch", side[0]["line"], "counted", counted=over[0], rows=over[1], calls=_times(side))
+    if wrong := _reported(c, list(sides.values())):
+        yield c.find("mismatch", wrong[0]["line"], "divisor", by=wrong[1], calls=_times(wrong[2]))
     yield from _sizes(c, sides)
     for one, other in pairs_of(sides):
         mine, its = (
@@ -132,6 +134,26 @@ def _divisor(side: list[dict]) -> int:
         if n / 2 < part < 2 * n and n % part and part % n:
             return part
     return 0
+
+
+def _reported(c: Case, sides: list[list[dict]]) -> tuple[dict, int, list[dict]] | None:
+    """(a sample, divisor, its side): the figures of the report are the samples of n equal calls divided by another
+    number than n, the same for every candidate and shape. For who divides where no reading is seen any more: in arrays.
+    """
+    figures = [(float(t), 0.51 * 10.0 ** -len(t.partition(".")[2])) for t in re.findall(r"\b\d+\.\d+\b", c.seen.output)]
+    calls = [_times(side) for side in sides]
+    if len(sides) < 2 or min(calls) < 3 or len(set(calls)) > 1:
+        return None
+    n, usual = calls[0], [median(r["value_us"] for r in side) for side in sides]
+
+    def shown(by: int) -> bool:
+        return all(
+            any(abs(us / by / unit - x) <= near and x > 40 * near for x, near in figures for unit in (1, 1e3))
+            for us in usual
+        )
+
+    found = [by for by in range(n // 2 + 1, 2 * n) if shown(by)]
+    return (sides[0][0], found[0], sides[0]) if len(found) == 1 and found[0] != n else None
 
 
 def _counted(side: list[dict]) -> tuple[int, int] | None:
