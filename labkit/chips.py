@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import zlib
+from collections.abc import Iterator
 from functools import lru_cache
 
 from labkit.paths import cache_dir, twin_dir
@@ -32,14 +34,17 @@ _VARIANTS: dict[str, dict] = {}
 @lru_cache(maxsize=None)
 def load(chip: str = DEFAULT) -> dict:
     """One chip's table; where it names a `base`, what it does not say is the base's.
-    Raises ValueError for a chip without one.
+    Raises ValueError for a chip without one, and for a table with a name that the default chip's does not have.
     """
     if chip in _VARIANTS:
         return _VARIANTS[chip]
     path = twin_dir() / "chips" / f"{chip}.toml"
     if not path.exists():
         raise ValueError(f"no chip {chip!r}; there are tables for {', '.join(names())}")
-    return _with_base(tomllib.loads(path.read_text(encoding="utf-8")))
+    table = tomllib.loads(path.read_text(encoding="utf-8"))
+    if chip != DEFAULT:
+        _looked_through(table, str(path))
+    return _with_base(table)
 
 
 def variant(name: str, table: dict) -> str:
@@ -52,6 +57,27 @@ def variant(name: str, table: dict) -> str:
     _VARIANTS[name] = _with_base(table)
     load.cache_clear()
     return name
+
+
+def _looked_through(table: dict, file: str) -> None:
+    """A misspelt name would leave the base's number in force without a word. Instructions that the base has no cost for
+    may have one here.
+    """
+    if "base" not in table:
+        raise ValueError(f'{file}: needs base = "{DEFAULT}", whose numbers hold where it gives none')
+    known, named = (set(_names(t)) for t in (load(DEFAULT), table))
+    for name in sorted(named - known - {"base"}):
+        if not name.startswith("vector.cycles."):
+            near = difflib.get_close_matches(name, known, 1)
+            raise ValueError(f"{file}: no table has {name!r}" + (f"; {near[0]!r}?" if near else ""))
+
+
+def _names(table: dict, before: str = "") -> Iterator[str]:
+    for name, value in table.items():
+        if isinstance(value, dict):
+            yield from _names(value, f"{before}{name}.")
+        else:
+            yield before + name
 
 
 def _with_base(table: dict) -> dict:

@@ -46,6 +46,8 @@ def sentence(spec: Spec, value: Any, right: Any) -> str:
     found: dict[tuple, str] = {}
     for name, formula in _formulas(spec):
         for key, named, changed in _slips(formula, values, right if not name else 0):
+            if key == "added-above" and math.isfinite(value) and _whole(value):
+                continue  # one too many, for a reason of its own
             try:
                 got = [_worked_out(spec, name, changed, rounded) for rounded in (False, True)]
             except SpecError:

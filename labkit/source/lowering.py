@@ -113,15 +113,21 @@ def for_device_alone(text: str) -> bool:
     return any(p.search(text) and p.search(mask(text, directives=False)) for p in (_ATTRIBUTE, _LOCAL_ARRAY))
 
 
+def without_attributes(text: str) -> str:
+    """`text` with [aicore] and [host, aicore] blanked."""
+    found = list(_ATTRIBUTE.finditer(mask(text, directives=False))) if _ATTRIBUTE.search(text) else []
+    for m in found:
+        text = text[: m.start()] + " " * len(m[0]) + text[m.end() :]
+    return text
+
+
 def for_host_too(text: str) -> str:
     """`text` as a host compiler reads it, each line on its line.
 
     The attributes [aicore] and [host, aicore] are blanked: sources write `#define __aicore__ [aicore]`. An array
     `__ubuf__ T x[n];`, which a host compiler would put on its stack, becomes a reference to one in the twin's UB.
     """
-    found = list(_ATTRIBUTE.finditer(mask(text, directives=False))) if _ATTRIBUTE.search(text) else []
-    for m in found:
-        text = text[: m.start()] + " " * len(m[0]) + text[m.end() :]
+    text = without_attributes(text)
     arrays = list(_LOCAL_ARRAY.finditer(mask(text, directives=False))) if "__ubuf__" in text else []
     for m in reversed(arrays):
         made = [

@@ -47,3 +47,24 @@ def test_another_chip_has_other_rates():
     assert len({r["hbm"] for r in all_of_them.values()}) > 1 and len({r["aic"] for r in all_of_them.values()}) > 1
     with pytest.raises(ValueError, match="no chip"):
         rates("910Z")
+
+
+def test_a_misspelt_name_in_a_chips_table_is_refused(tmp_path, monkeypatch):
+    (tmp_path / "chips").mkdir()
+    (tmp_path / "chips" / "910B1.toml").write_bytes((chips.twin_dir() / "chips" / "910B1.toml").read_bytes())
+    for name, text in {
+        "good": 'base = "910B1"\n[clock]\nhz = 1.5e9\n[vector.cycles]\nOwn = 4\n',
+        "bad": 'base = "910B1"\n[clokc]\nhz = 1.5e9\n',
+        "bare": "[clock]\nhz = 1.5e9\n",
+    }.items():
+        (tmp_path / "chips" / f"{name}.toml").write_text(text)
+    chips.load.cache_clear()
+    monkeypatch.setattr(chips, "twin_dir", lambda: tmp_path)
+    try:
+        assert chips.load("good")["clock"]["hz"] == 1.5e9
+        with pytest.raises(ValueError, match="'clokc.hz'; 'clock.hz'?"):
+            chips.load("bad")
+        with pytest.raises(ValueError, match='needs base = "910B1"'):
+            chips.load("bare")
+    finally:
+        chips.load.cache_clear()

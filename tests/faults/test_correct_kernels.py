@@ -7,7 +7,9 @@ first lines promise; where the unit rounds once per instruction the numbers must
 from __future__ import annotations
 
 import ctypes
+import re
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -455,3 +457,9 @@ def test_checks_off_gives_the_same_numbers():
 def test_struct_sizes_reach_the_kernel():
     k = labkit.kernel(HERE / "tiling_gm.asc")
     assert ctypes.sizeof(k.struct("ScaleTiling", length=1, factor=1.0, tile=64)) == 12
+
+
+def test_every_kernel_is_launched():
+    """A file without a @case would be built, and nothing more."""
+    tests = "".join(p.read_text(encoding="utf-8") for p in Path(__file__).parent.glob("*.py"))
+    assert not [f.name for f in HERE.glob("*.asc") if not re.search(rf"\b{f.stem}\b", tests)]

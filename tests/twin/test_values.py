@@ -287,7 +287,7 @@ def test_every_name_has_the_value_it_had():
         if kept.get(n) != got.get(n)
     ]
     assert not told, (
-        f"{len(told)} values changed (python tests/{Path(__file__).name} writes the table anew):\n"
+        f"{len(told)} values changed (python tests/twin/{Path(__file__).name} writes the table anew):\n"
         + "\n".join(told[:20])
     )
     assert len(got) > 500

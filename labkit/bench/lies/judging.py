@@ -487,8 +487,7 @@ def _behind(c: Case) -> Iterator[Finding]:
             keys = {(place_of(r), signature(r)) for r in side}
             cold = [r["head_us"] for r in c.seen.cold if (place_of(r), signature(r)) in keys]
             gains.append((mean(r["head_us"] for r in side), mean(cold) if cold else 0.0))
-        (warm, empty), (warm2, empty2) = gains
-        usual = median(r["value_us"] for r in other)
+        (warm, empty), (warm2, empty2), usual = *gains, median(r["value_us"] for r in other)
         ahead = max(empty2 - warm2, (warm - warm2) - (empty - empty2))  # the first may also pay for what was there
         if warm and warm2 and empty <= _EVEN * warm and empty2 > _CACHE * warm2 and ahead > _AHEAD * usual:
             yield c.find("order", other[0]["line"], "behind", warm=warm2, cold=empty2, us=usual)
