@@ -9,7 +9,6 @@ from labkit.triton.forms import FLOATS, INTEGERS, NEVER, C, Index, Mask, Not, Or
 from labkit.triton.index import LANES, Call, affine, cpp, is_scalar
 from labkit.triton.kernel import Kernel
 
-FLIP = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
 MODE = {"<": "LT", "<=": "LE", ">": "GT", ">=": "GE", "==": "EQ", "!=": "NE"}
 ROWS_AT_ONCE = 248  # of helpers that count rows in repeats
 

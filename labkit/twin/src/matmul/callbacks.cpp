@@ -83,12 +83,13 @@ void multiply_fed(MatmulState& s, const MatmulCores& cores, const Ready& r, cons
     Feed a(s.kind->copy_a, s.a, s.kind->a, step_m * t.baseM, step_ka * t.baseK, t.depthA1 / (step_m * step_ka), at);
     Feed bb(s.kind->copy_b, s.b, s.kind->b, step_kb * t.baseK, step_n * t.baseN, t.depthB1 / (step_n * step_kb),
             s.kind->copy_a ? a.end() : at);
-    if ((s.kind->copy_b ? bb.end() : a.end()) > chip.size[int(Mem::L1)]) {
+    const uint32_t end = s.kind->copy_b ? bb.end() : a.end(), room = chip.size[int(Mem::L1)];
+    if (end > room) {
         cores.caller->report("matmul-tiling", true, here,
                              Numbers()
-                                 .add("field", "depthA1 * baseM * baseK + depthB1 * baseN * baseK")
-                                 .add("value", bb.end())
-                                 .add("limit", "<= 524288 (L1)"));
+                                 .add("field", "L1's bytes, with depthA1 * baseM * baseK and depthB1 * baseN * baseK,")
+                                 .add("value", end)
+                                 .add("limit", "<= " + std::to_string(room) + " (L1)"));
         return;
     }
     Product bias_only = p;

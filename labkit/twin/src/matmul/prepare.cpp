@@ -54,7 +54,7 @@ bool vetted(const MatmulState& s, const MatmulCores& cores, const char* call, He
     };
     for (auto [field, value] :
          {std::pair<const char*, int32_t>{"baseM", t.baseM}, {"baseN", t.baseN}, {"baseK", t.baseK}})
-        check(value > 0 && value % 8 == 0, field, value, "> 0, % 16 == 0");
+        check(value > 0 && value % 8 == 0, field, value, "> 0, % 8 == 0");
     for (auto [field, value] : {std::pair<const char*, int32_t>{"singleCoreM", s.single_m},
                                 {"singleCoreN", s.single_n},
                                 {"singleCoreK", s.single_k},
