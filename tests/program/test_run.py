@@ -58,6 +58,11 @@ def test_its_own_status_is_handed_on():
     assert run_file("add.asc", "7").exit_code == 7
 
 
+def test_contexts_and_events_are_what_the_program_made_of_them():
+    result = run_file("handles.asc")
+    assert result.exit_code == 0, result.output
+
+
 def test_times_are_the_same_every_time():
     assert (
         run_file("add.asc").launches == run_file("add.asc", settings=program.Settings(timeout=20, threads=1)).launches

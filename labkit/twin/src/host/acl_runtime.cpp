@@ -21,7 +21,8 @@ std::map<void*, std::unique_ptr<Stream>> g_streams;
 Stream g_default;
 int g_next_stream = 1;
 bool g_begun = false;
-thread_local int t_device = -1;  // as on the device, every thread needs its own context
+thread_local int t_device = -1;                 // as on the device, every thread needs its own context
+thread_local aclrtContext t_context = nullptr;  // the program's own, if it made one; else the device's
 int g_contexts = 0;
 
 struct Event { double at = -1; };
@@ -155,13 +156,13 @@ aclError aclFinalize() {
 
 aclError aclrtSetDevice(int32_t id) {
     if (!known_device("aclrtSetDevice", id)) return ACL_ERROR_RT_INVALID_DEVICEID;
-    t_device = id;
+    t_device = id, t_context = nullptr;
     return ACL_SUCCESS;
 }
 aclError aclrtResetDevice(int32_t id) {
     if (!known_device("aclrtResetDevice", id)) return ACL_ERROR_RT_INVALID_DEVICEID;
     std::lock_guard<std::recursive_mutex> hold(g_lock);
-    t_device = -1;
+    t_device = -1, t_context = nullptr;
     host_clock.unfetched(g_default);
     for (auto& [handle, s] : g_streams) host_clock.unfetched(*s);
     device_memory.forget_all();
@@ -211,18 +212,21 @@ aclError aclrtSynchronizeDeviceWithTimeout(int32_t) { return wait_for_all(); }
 
 aclError aclrtCreateContext(aclrtContext* place, int32_t id) {
     if (aclError e = aclrtSetDevice(id)) return e;
-    *place = (void*)(uintptr_t(++g_contexts) << 8 | uintptr_t(id) << 1 | 1);
+    t_context = *place = (void*)(uintptr_t(++g_contexts) << 8 | uintptr_t(id) << 1 | 1);
     return ACL_SUCCESS;
 }
-aclError aclrtDestroyContext(aclrtContext) { return ACL_SUCCESS; }
+aclError aclrtDestroyContext(aclrtContext context) {
+    if (context == t_context) t_context = nullptr;
+    return ACL_SUCCESS;
+}
 aclError aclrtSetCurrentContext(aclrtContext context) {
     if (!context) return ACL_ERROR_RT_CONTEXT_NULL;
-    t_device = int(uintptr_t(context) >> 1 & 0x7f);
+    t_device = int(uintptr_t(context) >> 1 & 0x7f), t_context = context;
     return ACL_SUCCESS;
 }
 aclError aclrtGetCurrentContext(aclrtContext* place) {
     if (!device_is_set()) return *place = nullptr, no_context("aclrtGetCurrentContext");
-    *place = (void*)(uintptr_t(t_device) << 1 | 1);
+    *place = t_context ? t_context : (void*)(uintptr_t(t_device) << 1 | 1);
     return ACL_SUCCESS;
 }
 aclError aclrtGetVersion(int32_t* major, int32_t* minor, int32_t* patch) {
