@@ -64,12 +64,6 @@ bool device_is_set() { return t_device >= 0; }
 
 namespace {
 
-// From now on the host may read the results of this stream's kernels. Null: of every stream.
-void settle(void* handle) {
-    for (auto& [lo, a] : device_memory.live)
-        if (!handle || a.busy == handle) a.busy = nullptr;
-}
-
 aclError no_context(const char* call) {
     host_refuse(ACL_ERROR_RT_CONTEXT_NULL, call, "no device is set in this thread; aclrtSetDevice comes first");
     return ACL_ERROR_RT_CONTEXT_NULL;
@@ -86,7 +80,7 @@ aclError wait_for(const char* call, aclrtStream handle) {
     host_clock.api();
     host_clock.wait(*s);
     device_memory.settle();
-    if (handle) settle(handle);
+    if (handle) device_memory.waited(handle);
     int error = s->error;
     s->error = 0;
     return error;
@@ -99,7 +93,7 @@ aclError wait_for_all() {
         aclError e = wait_for("aclrtSynchronizeDevice", handle);
         first = first ? first : e;
     }
-    settle(nullptr);
+    device_memory.waited(nullptr);
     return first;
 }
 
@@ -246,7 +240,7 @@ aclError aclrtDestroyStream(aclrtStream handle) {
     std::lock_guard<std::recursive_mutex> hold(g_lock);
     if (g_streams.count(handle)) {
         host_clock.unfetched(*g_streams[handle]);
-        settle(handle);
+        device_memory.waited(handle);
     }
     return g_streams.erase(handle) ? int(ACL_SUCCESS) : int(ACL_ERROR_RT_PARAM_INVALID);
 }
@@ -261,7 +255,7 @@ aclError aclrtStreamQuery(aclrtStream handle, aclrtStreamStatus* status) {
     if (!s) return ACL_ERROR_RT_STREAM_CONTEXT;
     host_clock.api();  // advances the modelled time, so that a polling loop ends
     *status = s->free_at <= host_clock.now ? ACL_STREAM_STATUS_COMPLETE : ACL_STREAM_STATUS_NOT_READY;
-    if (handle && *status == ACL_STREAM_STATUS_COMPLETE) settle(handle);
+    if (handle && *status == ACL_STREAM_STATUS_COMPLETE) device_memory.waited(handle);
     return ACL_SUCCESS;
 }
 aclError aclrtStreamGetId(aclrtStream handle, int32_t* id) {
@@ -340,7 +334,7 @@ aclError aclrtSynchronizeEvent(aclrtEvent event) {
     host_clock.api();
     host_clock.now = std::max(host_clock.now, e->at);
     for (auto& [handle, s] : g_streams)
-        if (s->free_at <= host_clock.now) settle(handle);
+        if (s->free_at <= host_clock.now) device_memory.waited(handle);
     return ACL_SUCCESS;
 }
 aclError aclrtSynchronizeEventWithTimeout(aclrtEvent event, int32_t) { return aclrtSynchronizeEvent(event); }

@@ -34,6 +34,7 @@ public:
     void open();                              // allows access: before a kernel or a copy
     void close();                             // forbids access again: the host's own code must not touch device memory
     void settle();                            // the same, after the host has waited for the device
+    void waited(void* stream);                // the host has waited for a stream (null: for all)
     std::map<int, Allocation> known() const;  // by number: the live ones, and the most recently freed ones
     std::map<uint64_t, Allocation> live;      // by lo
 

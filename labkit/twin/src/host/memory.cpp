@@ -133,6 +133,13 @@ void DeviceMemory::close() {
     if (--depth_ == 0) shut(closed_);
 }
 
+// From now on the host may read the results of this stream's kernels. Null: of every stream.
+void DeviceMemory::waited(void* stream) {
+    std::lock_guard<std::recursive_mutex> hold(g_lock);
+    for (auto& [lo, a] : live)
+        if (!stream || a.busy == stream) a.busy = nullptr;
+}
+
 void DeviceMemory::settle() {
     std::lock_guard<std::recursive_mutex> hold(g_lock);
     if (depth_ == 0) shut(settled_);
