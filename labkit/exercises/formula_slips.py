@@ -105,7 +105,8 @@ def _slips(formula: ast.expr, values: dict[str, Any], right: Any) -> Iterator[_C
     powers = [n.right for n in ast.walk(formula) if isinstance(n, ast.BinOp) and isinstance(n.op, ast.Pow)]
     exponents = {id(n) for power in powers for n in ast.walk(power)}  # a slip in there makes numbers without an end
     for place, node in enumerate(ast.walk(formula)):
-        if isinstance(node, ast.expr) and id(node) not in exponents:
+        counted = isinstance(formula, ast.Constant)  # a number that the spec does not work out has no parts
+        if isinstance(node, ast.expr) and id(node) not in exponents and not counted:
             for key, named, part in _of_node(node, numbers, values):
                 yield key, named, _with(formula, place, part)
     for name in numbers:

@@ -34,6 +34,7 @@ def asked(value: str, question: str = "", **given) -> Spec:
         ("w / (w - f + f / c)", {"w": 3065, "f": 420, "c": 2.5}, 3065 / 2897, "Saved is 420 (`f`) less 168 (`f / c`)"),
         ("a * b / 1e6", {"a": 7000, "b": 11000}, 77 / 1.048576, "2**20 is taken for 10**6"),
         ("a * b / 2**30", {"a": 70000, "b": 1100000}, 77, "10**9 is taken for 2**30"),
+        ("4", {}, 5, ""),
         ("5 * a * b", {"a": 7, "b": 11}, 4 * 77, "4 in place of 5"),
         ("n * ceil(a / b)", {"n": 100, "a": 17, "b": 5}, 300, "3.4 (`a / b`) is rounded down"),
         ("n * ceil(a / b)", {"n": 100, "a": 17, "b": 5}, 340.0, "3.4 (`a / b`) is not rounded"),
