@@ -128,7 +128,9 @@ def _pack_torch(v: Any, blob: Callable, result: bool) -> Any:
     cpu = v.detach().cpu().resolve_conj().resolve_neg().contiguous()
     data = cpu.reshape(-1).view(torch.uint8).numpy().tobytes() if cpu.numel() else b""
     kind = "" if result else "parameter" if parameter else "grad" if v.requires_grad else ""
-    return {"tensor": [str(v.dtype).removeprefix("torch."), list(v.shape), v.device.type, blob(data), kind]}
+    made = [str(v.dtype).removeprefix("torch."), list(v.shape), v.device.type, blob(data), kind]
+    strided = not result and v.numel() > 1 and not v.is_contiguous() and 0 not in v.stride()
+    return {"tensor": [*made, list(v.stride())] if strided else made}  # an operator must get what it has to make dense
 
 
 def decode(message: bytes, *, function: Callable[[int], Callable] | None = None, device: bool = False) -> Any:
@@ -194,6 +196,20 @@ def _unpack(v: Any, blobs: list[bytes], function: Callable | None, device: bool)
     raise Broken(f"no kind of value: {kind!r}"[:100])
 
 
+def _strided(tensor: Any, strides: list) -> Any:
+    """The same numbers, as far apart as they were."""
+    import torch
+
+    apart = [int(n) for n in strides]
+    fits = len(apart) == tensor.dim() and min(apart, default=1) > 0
+    if not fits or sum((n - 1) * s for n, s in zip(tensor.shape, apart)) > 64 * tensor.numel():
+        raise Broken(f"strides that cannot be: {strides!r}"[:100])
+    try:
+        return torch.empty_strided(tensor.shape, apart, dtype=tensor.dtype, device=tensor.device).copy_(tensor)
+    except RuntimeError as error:  # elements over one another
+        raise Broken(str(error)[:100]) from None
+
+
 def _unpack_torch(kind: str, of: Any, blobs: list[bytes], device: bool) -> Any:
     import torch
 
@@ -207,12 +223,13 @@ def _unpack_torch(kind: str, of: Any, blobs: list[bytes], device: bool) -> Any:
         return dtype(of)
     if kind == "size":
         return torch.Size(of)
-    name, shape, place, number, kind = of
+    name, shape, place, number, kind, *strides = of
     shape = [int(n) for n in shape]
     data = bytearray(blobs[number])
     flat = torch.frombuffer(data, dtype=dtype(name)) if data else torch.empty(0, dtype=dtype(name))
     tensor = flat.reshape(shape)
     tensor = tensor.to("npu") if device and place == "npu" else tensor
+    tensor = _strided(tensor, strides[0]) if strides else tensor
     if kind not in ("", "grad", "parameter"):
         raise Broken(f"a tensor of kind {kind!r}"[:100])
     return torch.nn.Parameter(tensor) if kind == "parameter" else tensor.requires_grad_(kind == "grad")

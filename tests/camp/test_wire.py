@@ -36,6 +36,16 @@ def test_tensors(dtype):
         assert back.dtype == tensor.dtype and back.shape == tensor.shape and torch.equal(back, tensor)
 
 
+def test_an_argument_keeps_its_strides():
+    base = torch.arange(24.0).reshape(4, 6)
+    for tensor in (base.T, base[:, 1:3], base[::2, ::3], base):
+        back = wire.decode(wire.encode(tensor))
+        assert torch.equal(back, tensor) and back.stride() == tensor.stride()
+    for strides in ([1], [0, 1], [10**9, 1], ["x", 1]):
+        with pytest.raises((wire.Broken, ValueError)):
+            wire._unpack_torch("tensor", ["float32", [2, 2], "cpu", 0, "", strides], [bytes(16)], False)
+
+
 def test_a_tensor_that_requires_grad_crosses_with_its_flag():
     """Also one that was made of others: here it begins."""
     leaf = torch.ones(2, requires_grad=True)
