@@ -134,8 +134,9 @@ def _slips(formula: ast.expr, values: dict[str, Any], right: Any) -> Iterator[_C
 
 
 def _rest(formula: ast.expr, name: str, value: Any) -> ast.expr | None:
-    """What a share leaves, in per cent where the formula divides it by 100."""
-    whole = 100 if f"{name} / 100" in ast.unparse(formula) else 1
+    """What a share leaves, in per cent where the formula divides it by 100. What is taken from 1 is a share, too."""
+    text = ast.unparse(formula)
+    whole = 100 if f"{name} / 100" in text else 1 if f"1 - {name}" in text else 0
     return ast.BinOp(ast.Constant(whole), ast.Sub(), ast.Name(name, ast.Load())) if 0 < value < whole else None
 
 
@@ -201,7 +202,8 @@ def _of_operation(node: ast.BinOp) -> Iterator[_Change]:
             yield "added-below", {"part": left, "other": right}, ast.BinOp(left, ast.Div(), both)
     if isinstance(node.op, ast.Add) and not isinstance(right, ast.Constant):
         yield "subtracted", {"part": right}, ast.BinOp(left, ast.Sub(), right)
-        if isinstance(left, ast.BinOp) and isinstance(left.op, ast.Sub):  # what is left, and not what is saved
+        part_of = isinstance(left, ast.BinOp) and isinstance(left.op, ast.Sub) and _names(left.right) <= _names(right)
+        if part_of:  # what is left, and not what is saved
             less = ast.BinOp(left.left, ast.Sub(), right)
             yield "left-for-saved", {"part": right, "other": left.right}, less
     if isinstance(node.op, ast.Add):

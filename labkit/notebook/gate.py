@@ -29,7 +29,7 @@ from labkit.notebook.source import Code, Markdown
 MAX_PROSE = 9
 MAX_BYTES = 120_000  # 00.90 shows all notebooks and all words
 MIN_LEAK = 12  # characters; a shorter line of a solution proves nothing when it is found elsewhere
-_ABSOLUTE = re.compile(r"(?<![\w.:/~-])/(?:home|root|tmp|usr|work|opt|mnt|Users|var|data|workspace)/\w|\b[A-Z]:\\\\")
+_ABSOLUTE = re.compile(r"(?<![\w.:/~-])/(?:home|root|tmp|usr|work|opt|mnt|Users|var|data|workspace)/\w|\b[A-Z]:\\")
 _SHELL = re.compile(
     r"(?m)^\s*(?:!|%%(?:bash|sh|script|!)|%(?:sx|system|cd)\b)|\bget_ipython\(\)\.system\b|\bsys\.exit\("
 )

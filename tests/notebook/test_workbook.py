@@ -248,6 +248,7 @@ def test_the_gate_finds(home, old, new, what):
     [
         ('"name": "python3"', '"name": "mindspore"', "kernelspec is"),
         ('"[0, 3, 6, 9]\\n"', '"/home/me/x\\n"', "absolute path"),
+        ('"[0, 3, 6, 9]\\n"', '"built:\\n", "/home/me/x\\n"', "absolute path"),
         ('"[0, 3, 6, 9]\\n"', '"<f at 0x7f0011223344>\\n"', "address"),
         ('"execution_count": 3,\n   "id"', '"execution_count": null,\n   "id"', "has not been run"),
         ('"# TODO: the edges', '"# DONE: the edges', "differs from its source"),

@@ -352,7 +352,7 @@ template <auto function, class Result, class... Arguments> torch::CppFunction pa
 }
 template <auto function> torch::CppFunction parts() { return parts_of<function>(function); }
 
-// nn.TransformerEncoder asks this before it drops the padding by nested tensors, which exist on no NPU: with "no" it
+// nn.TransformerEncoder asks this before it drops the padding by strided nested tensors, which no NPU has: with "no" it
 // takes the padded batch. Only what stands in the padded places of its output then differs from the CPU's, which are 0.
 inline bool left_aligned(const Tensor&, const Tensor&) { return false; }
 // With sparse=True the gradient of the table is a sparse tensor.

@@ -67,7 +67,10 @@ WHOLE = (
     "native_dropout native_dropout_backward grid_sampler_2d reflection_pad2d replication_pad2d im2col col2im "
     "median mode histc unfold_backward convolution convolution_backward"
 )
-VIEWS = "view reshape expand permute transpose squeeze unsqueeze slice select alias clone full iota _to_copy".split()
+VIEWS = (
+    "view _unsafe_view reshape _reshape_alias expand permute transpose squeeze unsqueeze slice select alias clone full "
+    "iota _to_copy"
+).split()
 _refused: list[tuple[str, Exception]] = []  # (kernel, why), while a graph is compiled
 _origins: dict[str, dict[str, object]] = {}  # of each kernel: the nodes that it computes, by name
 _stay: set[str] = set()  # names of nodes that stay ATen, in the graph that is compiled now

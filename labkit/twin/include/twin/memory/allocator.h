@@ -8,7 +8,7 @@ uint8_t* local_array(const void* declaration, uint64_t bytes, Here);
 void on_stack(Here);
 // What labkit puts behind an array of a function's own: small ones cost nothing.
 #define TWIN_ON_STACK(array) \
-    if constexpr (sizeof(array) > 4096) ::twin::on_stack(::twin::Here())
+    if (sizeof(array) > 4096) ::twin::on_stack(::twin::Here())
 // What labkit makes of `__ubuf__ T name[n];` in a function: a reference to an array in UB. As with a static variable,
 // each declaration has one place for the whole kernel. declaration: an address of its own. On a core without UB there
 // is nothing behind the reference.
