@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import random
+import re
 
 KERNEL = """#include "kernel_operator.h"
 %(head)s
@@ -35,8 +36,10 @@ extern "C" __global__ __aicore__ void abuse(GM_ADDR x, GM_ADDR z)
 PLACES = ("before", "after", "other", "load")
 HEAD = "\n".join(
     f"#include <{h}>"
-    for h in "unistd.h signal.h stdlib.h string.h fcntl.h pthread.h sys/mman.h sys/wait.h sys/socket.h sched.h errno.h".split()
+    for h in "unistd.h signal.h stdio.h stdlib.h string.h fcntl.h pthread.h sys/mman.h sys/wait.h sys/socket.h sched.h errno.h "
+    "sys/stat.h sys/ptrace.h sys/resource.h sys/uio.h arpa/inet.h".split()
 )
+PATH = 'char p[2048]; snprintf(p, sizeof p, "%%s/%s", getenv("ABUSE_OUTSIDE")); '
 # family -> (fatal?, body). N is replaced by a drawn number.
 KERNELS: dict[str, list[tuple[bool, str]]] = {
     "crash": [
@@ -109,6 +112,33 @@ KERNELS: dict[str, list[tuple[bool, str]]] = {
         (True, "signal(SIGSEGV, SIG_IGN); *(volatile int*)8 = 1; while (true) pause();"),
         (True, "kill(-getpgrp(), SIGKILL); while (true) pause();"),
     ],
+    # ABUSE_OUTSIDE: a folder of the trial with `victim` and an empty `folder`, ABUSE_PORT: where it listens
+    "outside": [
+        (False, PATH % "new" + "FILE* f = fopen(p, \"w\"); if (f) { fputs(\"x\", f); fclose(f); }"),
+        (False, PATH % "victim" + "int f = open(p, O_WRONLY); if (f >= 0) { (void)!write(f, \"x\", 1); close(f); }"),
+        (False, PATH % "victim" + "(void)!truncate(p, 0);"),
+        (False, PATH % "victim" + "unlink(p);"),
+        (False, PATH % "victim" + "char q[4096]; snprintf(q, sizeof q, \"%s-N\", p); rename(p, q);"),
+        (False, PATH % "victim" + "char q[4096]; snprintf(q, sizeof q, \"%s-N\", p); (void)!link(p, q);"),
+        (False, PATH % "new" + "mkdir(p, 0777);"),
+        (False, PATH % "new" + "(void)!symlink(\"/etc/passwd\", p);"),
+        (False, PATH % "folder" + "rmdir(p);"),
+        (False, PATH % "victim" + "chmod(p, 0);"),
+        (False, PATH % "victim" + "timespec t[2] = {}; utimensat(AT_FDCWD, p, t, 0);"),
+        (False, "if (fork() == 0) { setsid(); " + PATH % "new" + "int f = open(p, O_CREAT | O_WRONLY, 0600); "
+                "if (f >= 0) (void)!write(f, \"x\", 1); _exit(0); } wait(nullptr);"),
+        (False, "if (fork() == 0) { execl(\"/bin/sh\", \"sh\", \"-c\", \"echo x > $ABUSE_OUTSIDE/new; rm -rf $ABUSE_OUTSIDE/v*\", "
+                "nullptr); _exit(1); } wait(nullptr);"),
+        (False, "kill(getppid(), SIGKILL);"),
+        (False, "kill(getppid(), SIGSTOP);"),
+        (False, "kill(-getpgid(getppid()), SIGKILL);"),
+        (False, "sigval v{}; sigqueue(getppid(), SIGKILL, v);"),
+        (False, "ptrace(PTRACE_ATTACH, getppid(), 0, 0);"),
+        (False, "rlimit none{8, 8}; prlimit(getppid(), RLIMIT_NOFILE, &none, nullptr);"),
+        (False, "int s = socket(AF_INET, SOCK_DGRAM, 0); sockaddr_in a{}; a.sin_family = AF_INET; "
+                "a.sin_port = htons(atoi(getenv(\"ABUSE_PORT\"))); a.sin_addr.s_addr = htonl(INADDR_LOOPBACK); "
+                "(void)!sendto(s, \"x\", 1, 0, (sockaddr*)&a, sizeof a); close(s);"),
+    ],
 }  # fmt: skip
 GOOD = KERNEL % {"head": "", "load": "", "before": "", "other": "", "after": ""}
 # What is handed over as a file's bytes; N is a drawn number.
@@ -168,11 +198,8 @@ def draw(seed: int, count: int) -> list[dict]:
                 "body": which,
                 "place": rng.choice(PLACES),
                 "fatal": fatal,
-                "text": text.replace("N", str(row["n"])),
+                "text": re.sub(r"(?<![A-Z_])N(?![A-Za-z_])", str(row["n"]), text),
             }
-            row["text"] = row["text"].replace("MAP_" + str(row["n"]), "MAP_N")
-            for word in ("SIG_IG", "SOCK_STREAM"):
-                row["text"] = row["text"].replace(word + str(row["n"]), word + "N")
         else:
             row["body"] = rng.choice({"source": list(SOURCES), "cache": CACHE, "place": PLACE}[family])
         drawn.append(row)

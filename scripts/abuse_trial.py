@@ -1,6 +1,6 @@
-"""300 abuses of the lab itself: does the parent live, is the verdict right, is anything left behind?
+"""330 abuses of the lab itself: does the parent live, is the verdict right, is anything left behind or changed?
 
-    python scripts/abuse_trial.py --seed 1 --count 300 [--only fork] [--write]
+    python scripts/abuse_trial.py --seed 1 --count 330 [--only fork] [--write]
 
 The rule, stated before the first run: an abuse is a family, one of its bodies, and for kernels a place (before the
 copy, after it, in the other block, in a constructor that runs when the library is loaded). A seeded generator deals
@@ -11,7 +11,8 @@ A body is `fatal` (it never returns: the launch must be an error) or `benign` (i
 the launch an error). After each abuse the same process makes a healthy launch, whose numbers must be right, and ends
 its runner; then no process and no new file may be left in the working folder, HOME, TMPDIR or XDG folders, which are the
 trial's own. Sources are handed to labkit.kernel: it must refuse them by an error that is meant for people, or run them
-right. Cache and place are tried in a fresh process each: right, or such an error.
+right. Cache and place are tried in a fresh process each: right, or such an error. The family "outside" goes for what is not the kernel's: files of a
+folder beside, the process that launched it, a port; there nothing may have changed.
 
 What the trial does not see: files written elsewhere on the machine (it compares those folders only).
 """
@@ -26,11 +27,14 @@ import ctypes
 import json
 import os
 import random
+import resource
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections import Counter
 from pathlib import Path
@@ -48,6 +52,37 @@ def descendants(root: int) -> list[int]:
     return below(root)
 
 
+class Outside:
+    """What no abuse may reach: a folder, which ABUSE_OUTSIDE names, a port (ABUSE_PORT), this process's limits."""
+
+    def __init__(self) -> None:
+        self.folder = Path(os.environ["ABUSE_OUTSIDE"])
+        self.port = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.port.bind(("127.0.0.1", 0))
+        self.port.setblocking(False)
+        os.environ["ABUSE_PORT"] = str(self.port.getsockname()[1])
+
+    def laid_out(self) -> None:
+        shutil.rmtree(self.folder, ignore_errors=True)
+        (self.folder / "folder").mkdir(parents=True)
+        (self.folder / "victim").write_text("as it was")
+        self.before = self._seen()
+
+    def _seen(self) -> dict:
+        files = {p.name: p.lstat() for p in self.folder.iterdir()}
+        said = {n: (s.st_mode, s.st_mtime_ns, s.st_nlink, s.st_size) for n, s in files.items()}
+        return said | {"limit": resource.getrlimit(resource.RLIMIT_NOFILE)}
+
+    def changed(self) -> str:
+        now = self._seen()
+        found = [n for n in {*self.before, *now} if self.before.get(n) != now.get(n)]
+        try:
+            found += ["port"] if self.port.recv(16) else []
+        except BlockingIOError:
+            pass
+        return f" outside: {' '.join(sorted(found))}" if found else ""
+
+
 def files(*folders: Path) -> set[str]:
     return {str(p) for f in folders for p in f.rglob("*") if "__pycache__" not in p.parts}
 
@@ -63,6 +98,7 @@ def inside(rows: list[dict]) -> None:
     here, watched = Path.cwd(), [Path.cwd(), Path(os.environ["TMPDIR"]), Path(os.environ["HOME"])]
     x = torch.arange(64, dtype=torch.int32).npu()
     good = labkit.kernel(text=GOOD, timeout=5)
+    outside = Outside()
 
     def launched(kernel) -> str:
         z = torch.zeros(64, dtype=torch.int32).npu()
@@ -76,6 +112,7 @@ def inside(rows: list[dict]) -> None:
     mine = set(descendants(os.getpid()))
     for row in rows:
         began, before = time.monotonic(), files(*watched)
+        outside.laid_out()
         try:
             if row["family"] == "source":
                 file = here / "abuse.asc"
@@ -109,6 +146,7 @@ def inside(rows: list[dict]) -> None:
                 break
         new = sorted(files(*watched) - before)
         row |= {"got": got, "healthy": healthy, "left": f"{len(left)} processes" * bool(left) + " ".join(new)[:80]}
+        row["left"] += outside.changed()
         row["seconds"] = round(time.monotonic() - began, 2)
         os.write(9, (json.dumps(row) + "\n").encode())
 
@@ -155,7 +193,8 @@ class Trial:
         for name in ("cwd", "home", "tmp"):
             (folder / name).mkdir(parents=True, exist_ok=True)
         words = {**os.environ, "LABKIT_CACHE": str(cache), "HOME": str(folder / "home"), "TMPDIR": str(folder / "tmp"),
-                 "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1", "LABKIT_PROGRESS": "off", "LABKIT_LANG": "en"}  # fmt: skip
+                 "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1", "LABKIT_PROGRESS": "off", "LABKIT_LANG": "en",
+                 "ABUSE_OUTSIDE": str(self.home / "outside")}  # fmt: skip
         return {k: v for k, v in words.items() if not k.startswith("XDG_")}
 
     def scratch(self) -> Path:
@@ -173,9 +212,12 @@ class Trial:
         os.close(write)
         child.stdin.write(json.dumps(rows).encode())
         child.stdin.close()
+        watch = threading.Timer(60 * len(rows), child.kill)  # an abuse may have stopped it
+        watch.start()
         with open(read, encoding="utf-8") as lines:
             done = [json.loads(line) for line in lines]
         child.wait()
+        watch.cancel()
         lost = self.swept(child.pid)
         for row in rows[len(done) :]:
             row |= {"got": "", "healthy": f"the process died ({child.returncode})", "left": "", "seconds": 0}
@@ -324,8 +366,6 @@ class Trial:
         elif kind == "closed streams":
             prepare = lambda: [os.close(f) for f in (0, 1)]  # noqa: E731
         elif kind == "few descriptors":
-            import resource
-
             prepare = lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))  # noqa: E731
         elif kind == "umask":
             prepare = lambda: os.umask(0o777)  # noqa: E731
@@ -383,7 +423,7 @@ def run(rows: list[dict], home: Path, tell=lambda row: None) -> list[dict]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--count", type=int, default=300)
+    parser.add_argument("--count", type=int, default=330)
     parser.add_argument("--only", default="", help="a family")
     parser.add_argument("--write", action="store_true", help="data/abuse_trial.csv")
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)

@@ -44,20 +44,21 @@ def _answer(rank: int, work: bytes) -> bytes:
 
     from labkit.device.parcel import packed, unpacked
 
-    printed = io.StringIO()
+    printed, noted = io.StringIO(), io.StringIO()
     try:
         function, arguments, seed = unpacked(work)
         torch.manual_seed(seed)
         torch.npu.synchronize()
         if device.mode() == "sim":
             device.reset_clock()
-        with contextlib.redirect_stdout(printed):
+        with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(noted):
             result = function(rank, *arguments)
         spans = device.timeline() if device.mode() == "sim" else []
-        return b"R" + packed({"result": result, "spans": spans, "output": printed.getvalue()}, unload=True)
+        said = {"output": printed.getvalue(), "errors": noted.getvalue()}
+        return b"R" + packed({"result": result, "spans": spans, **said}, unload=True)
     except Exception as error:
         frames = [(f.filename, f.lineno) for f in traceback.extract_tb(error.__traceback__) if f.filename != __file__]
-        return b"E" + packed((type(error).__name__, str(error), frames))
+        return b"E" + packed((type(error).__name__, str(error), frames, printed.getvalue(), noted.getvalue()))
 
 
 def _end_with(parent: int, folder: str) -> None:

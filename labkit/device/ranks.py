@@ -39,10 +39,12 @@ class RankError(RuntimeError):
     """A rank raised, hangs or died. rank: which; kind, said: the exception's type and text;
     frames: (file, line) from the outside in.
 
-    together: all ranks raised the same at the same place, so that none of them waits for another.
+    together: all ranks raised the same at the same place, so that none of them waits for another. output, errors: what
+    the rank had printed, and written to standard error.
     """
 
     together = False
+    output = errors = ""  # what the rank had written
 
     def __init__(self, rank: int, kind: str, said: str, frames: list[tuple[str, int]], others: str = "") -> None:
         self.rank, self.kind, self.said, self.frames = rank, kind, said, frames
@@ -56,11 +58,14 @@ class RankError(RuntimeError):
 
 @dataclass(frozen=True, repr=False)
 class Run:
-    """One call on all ranks. results: by rank; timelines: the device's spans of each; output: what each printed."""
+    """One call on all ranks. results: by rank; timelines: the device's spans of each; output: what each printed; errors: what
+    each wrote to standard error.
+    """
 
     results: list
     timelines: dict
     output: list[str]
+    errors: list[str]
 
     def __getitem__(self, rank: int):
         return self.results[rank]
@@ -88,12 +93,19 @@ def ranks(count: int, function: Callable, *arguments, timeout: float = 60.0) -> 
     try:
         run = pool.call(function, arguments, timeout)
     except BaseException as error:  # an interrupt too: where the other ranks are is not known
+        if isinstance(error, RankError):  # of this rank alone: which others had answered depends on the machine
+            _show(error.rank, error.output, error.errors)
         if not getattr(error, "together", False):
             stop()
         raise
-    for rank, text in enumerate(run.output):
-        print("".join(f"[rank {rank}] {line}\n" for line in text.splitlines()), end="")
+    for rank, said in enumerate(zip(run.output, run.errors, strict=True)):
+        _show(rank, *said)
     return run
+
+
+def _show(rank: int, output: str, errors: str) -> None:
+    for text, stream in ((output, sys.stdout), (errors, sys.stderr)):
+        print("".join(f"[rank {rank}] {line}\n" for line in text.splitlines()), end="", file=stream)
 
 
 _pools: dict[int, "_Pool"] = {}
@@ -186,6 +198,7 @@ class _Pool:
             [a["result"] for a in answers],
             {f"rank {i}": a["spans"] for i, a in enumerate(answers)},
             [a["output"] for a in answers],
+            [a["errors"] for a in answers],
         )
 
     def _collect(self, seconds: float = _START_S) -> list[bytes]:
@@ -222,7 +235,9 @@ class _Pool:
                     continue
                 from labkit.device.parcel import unpacked
 
-                error = RankError(rank, *unpacked(answer[1:]))
+                *why, output, errors = unpacked(answer[1:])
+                error = RankError(rank, *why)
+                error.output, error.errors = output, errors
                 raised.append((error.kind, error.frames))
                 if failed is None or failed.kind in _CAUGHT_IN and error.kind not in _CAUGHT_IN:
                     failed = error

@@ -29,6 +29,7 @@ PROBES = (
     ("jupyterlab", host.jupyterlab),
     ("browser", host.browser),
     ("twin", host.twin),
+    ("confined", host.confined),
     ("device", host.device),
     ("npu", ascend.npu),
     ("driver", ascend.driver),

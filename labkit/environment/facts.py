@@ -20,6 +20,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from labkit import paths
+from labkit.build import runtime
 from labkit.environment import housekeeping
 
 CANN_FALLBACKS = (
@@ -227,3 +228,8 @@ class Facts:
     def built(self, what: str) -> bool:
         """Whether "twin" or "device" is in the cache."""
         return housekeeping.built(what)
+
+    def unconfined(self) -> list[str]:
+        """What does not keep a launched kernel to its own memory here, a line each: the runner tries it on itself."""
+        run = subprocess.run([str(runtime.runner()), "confine"], capture_output=True, text=True, timeout=PROBE_TIMEOUT_S)
+        return run.stdout.splitlines() if run.returncode == 0 else [run.stderr.strip() or f"status {run.returncode}"]

@@ -166,3 +166,12 @@ def twin(facts: Facts) -> Check:
 
 def device(facts: Facts) -> Check:
     return _built("device", facts)
+
+
+def confined(facts: Facts) -> Check:
+    if not facts.built("twin"):
+        return check("confined", "SKIP", "confined.later")
+    missing = facts.unconfined()
+    if missing:
+        return check("confined", "WARN", "confined.in_part", missing="; ".join(missing))
+    return check("confined", "PASS", "confined")

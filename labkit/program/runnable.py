@@ -33,9 +33,15 @@ class HostProgram:
         self.path = build.build(build.of_files([source], {}, []))
 
     def __call__(self, *arguments) -> results.Result:
-        """Run it, in an empty folder."""
+        """Run it in an empty folder, the only one that it can write to; it has no network."""
         with tempfile.TemporaryDirectory(prefix="labkit-program-") as folder:
-            ended = supervise.run([str(self.path), *map(str, arguments)], Path(folder), self.settings, capture=True)
+            ended = supervise.run(
+                [str(self.path), *map(str, arguments)],
+                Path(folder),
+                self.settings,
+                env={"LABKIT_TWIN_CONFINE": "1"},
+                capture=True,
+            )
         result = results.of(ended, self.settings)
         names = set(re.findall(r'^#line \d+ "([^"/]+)"', self.text, re.M))
         for finding in result.findings:  # where the place is from the debug information: there a `#line` name is a path

@@ -290,3 +290,22 @@ def test_an_interrupt_at_the_start_leaves_no_process(monkeypatch):
     (pool,) = started
     assert len(pool.processes) == 2 and all(p.wait(30) is not None for p in pool.processes)
     assert not Path(pool.folder.name).exists()
+
+
+def test_what_a_rank_writes_is_shown_also_on_standard_error_and_before_it_raises(capsys):
+    cell = notebook("""
+import sys
+def talk(rank, fail):
+    print("out of", rank)
+    print("errors of", rank, file=sys.stderr)
+    if fail and rank == 1: raise KeyError("gone")
+""")
+    run = labkit.ranks(2, cell["talk"], False)
+    said = capsys.readouterr()
+    assert said.out == "[rank 0] out of 0\n[rank 1] out of 1\n"
+    assert said.err == "[rank 0] errors of 0\n[rank 1] errors of 1\n"
+    assert run.errors == ["errors of 0\n", "errors of 1\n"]
+    with pytest.raises(ranks.RankError, match="KeyError"):
+        labkit.ranks(2, cell["talk"], True)
+    said = capsys.readouterr()
+    assert (said.out, said.err) == ("[rank 1] out of 1\n", "[rank 1] errors of 1\n")

@@ -41,6 +41,7 @@ class Machine(Facts):
             "compiler": "g++ (Debian 12.2.0-14) 12.2.0",
             "torch_cuda": None,
             "built": True,
+            "unconfined": [],
             "usable_npu": (False, "no-device"),
         }
         for name, value in {**defaults, **known}.items():
@@ -140,6 +141,7 @@ def test_order_and_ids_never_change(tmp_path):
         "jupyterlab",
         "browser",
         "twin",
+        "confined",
         "device",
         "npu",
         "driver",
@@ -192,6 +194,8 @@ def test_a_probe_that_breaks_hides_no_other(tmp_path):
         ({"programs": ("apt-get", "chromium")}, "browser", "SKIP", "chromedriver", "chromium-driver"),
         ({"built": False}, "twin", "SKIP", "not built", "labkit prebuild"),
         ({"built": False}, "device", "SKIP", "not built", "labkit prebuild"),
+        ({"built": False}, "confined", "SKIP", "once the twin is built", ""),
+        ({"unconfined": ["Landlock: none"]}, "confined", "WARN", "with your rights in part: Landlock: none", ""),
         ({"versions": {"torch-npu": "2.13.0"}}, "torch-npu", "WARN", "import torch", "TORCH_DEVICE_BACKEND_AUTOLOAD=0"),
         (
             {"versions": {"torch-npu": "2.13.0"}, "env": {"TORCH_DEVICE_BACKEND_AUTOLOAD": "0"}},

@@ -13,6 +13,7 @@
 
 #include "acl/acl_base.h"
 #include "host/host.h"
+#include "launch/confine.h"
 #include "launch/report.h"
 #include "twin/host/aclrtlaunch.h"
 #include "twin/launch/launch.h"
@@ -122,6 +123,7 @@ void program_begin() {
     }
     g_running = true;
     watch_faults();
+    if (setting("LABKIT_TWIN_CONFINE")) confine({".", report});
     std::atexit([] { write_report(""); });
 }
 

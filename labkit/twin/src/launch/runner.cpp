@@ -1,6 +1,7 @@
 // twin-runner: the child process in which kernels run, so that a faulty kernel cannot damage the parent.
 //
-//   twin-runner <control fd> <arena fd> <arena base> <arena bytes> <chip file>
+//   twin-runner <control fd> <arena fd> <arena base> <arena bytes> <chip file> <memory limit in bytes>
+//   twin-runner confine          what a kernel is kept from here: a line for each thing that does not work
 //
 // Protocol on the control socket, one launch at a time. In: lines of key=value, ended by "end". Out: 8 bytes of JSON
 // length, 8 bytes of timeline length, the JSON, the timeline (TimelineEvent records). If a kernel crashes or runs out
@@ -32,6 +33,7 @@
 #include <thread>
 
 #include "core/crash_site.h"
+#include "launch/confine.h"
 #include "launch/report.h"
 
 using namespace twin;
@@ -437,6 +439,10 @@ void serve(const Request& q) {
 }  // namespace
 
 int main(int argc, char** argv) {
+    if (argc == 2 && argv[1] == std::string("confine")) {
+        for (const std::string& why : confine({})) std::printf("%s\n", why.c_str());
+        return 0;
+    }
     if (argc != 7) {
         std::fprintf(stderr,
                      "usage: twin-runner <control fd> <arena fd> <arena base> <arena bytes> <chip file> <memory limit "
@@ -474,6 +480,7 @@ int main(int argc, char** argv) {
     sem_init(&g_event, 0, 0);
     warm_walk();
     catch_faults();
+    confine({});
     Request q;
     while (read_request(q)) serve(q);
     end_children();

@@ -1,0 +1,99 @@
+"""What a launched kernel, and a program in its folder, cannot do to the rest of the machine."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch")
+import torch  # noqa: E402
+
+import labkit  # noqa: E402
+from labkit.build import runtime  # noqa: E402
+from labkit.program.runnable import HostProgram  # noqa: E402
+
+KERNEL = """
+#include "kernel_operator.h"
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+// Each line prints what worked.
+extern "C" __global__ __aicore__ void reach(GM_ADDR x)
+{
+    const char *file = "%(file)s", *fresh = "%(file)s.new";
+    if (open(fresh, O_CREAT | O_WRONLY, 0600) >= 0) printf("made ");
+    if (open(file, O_WRONLY) >= 0) printf("opened ");
+    if (truncate(file, 0) == 0) printf("cut ");
+    if (unlink(file) == 0) printf("removed ");
+    if (chmod(file, 0) == 0) printf("closed ");
+    if (socket(AF_INET, SOCK_STREAM, 0) >= 0) printf("network ");
+    if (kill(getppid(), 0) == 0) printf("parent ");
+    if (kill(%(other)d, 0) == 0) printf("other ");
+    if (ptrace(PTRACE_SEIZE, getppid(), 0, 0) == 0) printf("traced ");
+    rlimit most;
+    if (prlimit(getppid(), RLIMIT_NOFILE, nullptr, &most) == 0) printf("limit ");
+    if (open(file, O_RDONLY) >= 0) printf("read ");
+    if (open("/dev/null", O_WRONLY) >= 0) printf("null ");
+    if (raise(0) == 0 && kill(getpid(), 0) == 0) printf("itself ");
+    printf(".");
+    fflush(stdout);
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def whole() -> bool:
+    """Whether this machine can do all of it; the doctor says so too."""
+    said = subprocess.run([str(runtime.runner()), "confine"], capture_output=True, text=True, check=True).stdout
+    if said:
+        pytest.skip(said)
+    return True
+
+
+def test_a_kernel_keeps_to_its_own(tmp_path, whole):
+    file = tmp_path / "file"
+    file.write_text("as it was")
+    other = subprocess.Popen(["sleep", "60"])
+    try:
+        text = KERNEL % {"file": file, "other": other.pid}
+        record = labkit.kernel(text=text, filename="reach.asc")[1](torch.zeros(8).npu())
+    finally:
+        other.kill()
+        other.wait()
+    reached = record.output.split()
+    # another process of the same user is out of reach where Landlock has scopes (version 6, Linux 6.12)
+    assert [w for w in reached if w != "other"] == ["read", "null", "itself", "."]
+    assert file.read_text() == "as it was" and [p.name for p in tmp_path.iterdir()] == ["file"]
+
+
+PROGRAM = """
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+int main()
+{
+    if (mkdir("folder", 0700) == 0 && open("folder/own", O_CREAT | O_WRONLY, 0600) >= 0) printf("own ");
+    if (chmod("folder/own", 0400) == 0 && rename("folder/own", "mine") == 0) printf("moved ");
+    if (open("%(file)s.new", O_CREAT | O_WRONLY, 0600) >= 0) printf("made ");
+    if (unlink("%(file)s") == 0) printf("removed ");
+    if (socket(AF_INET, SOCK_STREAM, 0) >= 0) printf("network ");
+    return 0;
+}
+"""
+
+
+def test_a_program_of_a_cell_writes_to_its_own_folder(tmp_path, whole):
+    file = tmp_path / "file"
+    file.write_text("as it was")
+    result = HostProgram(PROGRAM % {"file": file}, "reach")()
+    assert result.output.split() == ["own", "moved"], result.output
+    assert [p.name for p in Path(tmp_path).iterdir()] == ["file"]
