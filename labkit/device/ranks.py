@@ -58,8 +58,8 @@ class RankError(RuntimeError):
 
 @dataclass(frozen=True, repr=False)
 class Run:
-    """One call on all ranks. results: by rank; timelines: the device's spans of each; output: what each printed; errors: what
-    each wrote to standard error.
+    """One call on all ranks. results: by rank; timelines: the device's spans of each; output: what each printed;
+    errors: what each wrote to standard error.
     """
 
     results: list

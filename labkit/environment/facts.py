@@ -231,5 +231,7 @@ class Facts:
 
     def unconfined(self) -> list[str]:
         """What does not keep a launched kernel to its own memory here, a line each: the runner tries it on itself."""
-        run = subprocess.run([str(runtime.runner()), "confine"], capture_output=True, text=True, timeout=PROBE_TIMEOUT_S)
+        run = subprocess.run(
+            [str(runtime.runner()), "confine"], capture_output=True, text=True, timeout=PROBE_TIMEOUT_S
+        )
         return run.stdout.splitlines() if run.returncode == 0 else [run.stderr.strip() or f"status {run.returncode}"]

@@ -268,19 +268,19 @@ def test_nz_to_rows(size):
     dtype = np.float16 if size == 2 else np.float32
 
     @few
-    @given(st.integers(1, 3), st.integers(1, 20), st.integers(1, 3), st.integers(0, 4), st.integers(0, 9))
-    def check(matrices, rows, columns, spare, gap):
+    @given(*(st.integers(*ends) for ends in ((1, 3), (1, 20), (1, 3), (0, 4), (0, 9), (0, 15))))
+    def check(matrices, rows, columns, spare, gap, missing):  # missing: columns of the last 16
         src_n = rows + spare  # rows between two columns of 16
         src_matrix = -(-src_n * columns // 16)  # in 16 x 16 elements
-        width = columns * 16
+        width = columns * 16 - missing
         dst_d, dst_matrix = matrices * width + gap, width
         x = np.arange(matrices * src_matrix * 256, dtype=np.float32).astype(dtype)
         want = np.full(rows * dst_d, -1, dtype)
         for m in range(matrices):
             for c in range(columns):
                 for r in range(rows):
-                    at = m * dst_matrix + r * dst_d + c * 16
-                    want[at : at + 16] = x[m * src_matrix * 256 + c * src_n * 16 + r * 16 :][:16]
+                    at, wide = m * dst_matrix + r * dst_d + c * 16, min(16, width - c * 16)
+                    want[at : at + wide] = x[m * src_matrix * 256 + c * src_n * 16 + r * 16 :][:wide]
         z = torch.full((rows * dst_d,), -1, dtype=getattr(torch, np.dtype(dtype).name)).npu()
         record = k[1](
             torch.from_numpy(x).npu(), z, size, x.nbytes, matrices, rows, width, src_matrix, src_n, dst_d, dst_matrix

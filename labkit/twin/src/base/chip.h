@@ -1,4 +1,4 @@
-// The chip's constants as the launcher passes them: "key=value" lines, flattened from twin/chips/*.toml. No number of
+// The chip's constants as the launcher passes them: "key=value" lines, flattened from twin/chips/*.toml. No cost of
 // the hardware stands in C++.
 #pragma once
 #include <map>

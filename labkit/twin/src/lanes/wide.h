@@ -1,9 +1,9 @@
 // Double lanes, in which the advanced API is computed, and the conversions from and to half, bfloat16, float and
 // integers.
 //
-// An operand is widened, the documented formula evaluated in double, and the result rounded once: so it is exact to a
-// unit in the last place of any type, whatever the order of operations inside. Like the float lanes these are the
-// compiler's vectors with + - * / and bit moves only: every host gives the same bits.
+// An operand is widened, the documented formula evaluated in double, and the result rounded, to 16 bits from float: so
+// it is right to a unit in the last place of any type, whatever the order of operations inside. Like the float lanes
+// these are the compiler's vectors with + - * / and bit moves only: every host gives the same bits.
 #pragma once
 #include "lanes/lanes.h"
 #include "lanes/math.h"

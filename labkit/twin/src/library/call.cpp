@@ -18,6 +18,7 @@ const char* api_name(Op op) {
     case Op::LayerNormRstd: return "LayerNorm";
     case Op::ExpTaylor: return "Exp";
     case Op::AxpyWide: return "Axpy";
+    case Op::SelectBytes: return "Select";
     default: return name_of(op);
     }
 }
@@ -87,6 +88,15 @@ bool Call::begin() {
         core->report(
             "adv-shape", true, here_,
             Numbers().add("api", api_name(op_)).add("what", odd_.what).add("value", odd_.value).add("unit", odd_.unit));
+        ok = false;
+    }
+    if (ok && short_.what) {
+        core->report("adv-short", true, here_,
+                     Numbers()
+                         .add("api", api_name(op_))
+                         .add("what", short_.what)
+                         .add("value", short_.value)
+                         .add("least", short_.unit));
         ok = false;
     }
     ok = ok && scratch_ok() && apart();

@@ -2,11 +2,11 @@
 //
 // All calls follow one scheme. The operands are checked and recorded as those of one instruction on pipe V; the scratch
 // (the temporary tensor, or the free part of UB behind the queues) is recorded as written. The documented formula is
-// evaluated in double (wide.h) and rounded once to each result's type. The modelled time is the sum of the instructions
-// that CANN's implementation issues for it (a Recipe), once for each piece that fits the scratch: so a larger temporary
-// tensor is faster here too, and one that is too small for a piece is reported. A result may lie exactly on a source:
-// CANN's elementwise implementations allow it, although most documents do not, and kernels rely on it. Partial overlap
-// is reported.
+// evaluated in double (wide.h) and rounded to each result's type, to 16 bits from float as CANN casts. The modelled
+// time is the sum of the instructions that CANN's implementation issues for it (a Recipe), once for each piece that
+// fits the scratch: so a larger temporary tensor is faster here too, and one that is too small for a piece is reported.
+// A result may lie exactly on a source: CANN's elementwise implementations allow it, although most documents do not,
+// and kernels rely on it. Partial overlap is reported.
 #pragma once
 #include "lanes/wide.h"
 #include "twin/library/library.h"
@@ -46,6 +46,11 @@ public:
         if (value % unit && !odd_.what) odd_ = {what, value, unit};
         return *this;
     }
+    // Checks a length that must be at least `least`.
+    Call& least(const char* what, uint64_t value, uint64_t least) {
+        if (value < least && !short_.what) short_ = {what, value, least};
+        return *this;
+    }
     uint64_t scratch_bytes() const { return scratch_.bytes; }
     // Checks and records everything; false: an error was reported, and nothing may be executed.
     bool begin();
@@ -73,10 +78,10 @@ private:
     int count_ = 0;
     Part scratch_{{}, 0, "tmp", false, true};
     uint64_t least_ = 0;
-    struct {
+    struct Length {
         const char* what;
-        uint64_t value, unit;
-    } odd_{};
+        uint64_t value, unit;  // or the least
+    } odd_{}, short_{};
     Core::Ticket ticket_;
     double cycles_ = 0, issues_ = 0;
 };

@@ -12,7 +12,7 @@ namespace twin {
 namespace {
 
 // Packs rows of `keep` bytes, `step` apart, without gaps. Data moves to lower addresses only, so it may be done in
-// place.
+// place: a row of the mask is as long as one of the source, or longer (begin() has seen to it).
 void pack(uint8_t* to, const uint8_t* from, uint64_t rows, uint64_t keep, uint64_t step) {
     for (uint64_t i = 0; i < rows; i++) std::memmove(to + i * keep, from + i * step, keep);
 }
@@ -37,7 +37,7 @@ void select_bytes(Dt t, uint32_t mask_size, Loc d, Loc s, Value v, Loc mask, Loc
     call.in(s, bytes).out(d, bytes).scratch(tmp, std::min(room.least, apart + 256 + 64), room.most);
     if (packs && reuse_mask) call.inout(mask, used, "mask");
     else call.in(mask, used, "mask");
-    if (packs) call.whole("bytes of a mask row", step, kBlock);
+    if (packs) call.whole("bytes of a mask row", step, kBlock).least("maskLastAxis", m.mask, m.src);
     if (!call.begin()) return;
     std::vector<uint8_t> own;
     uint8_t* bytes_of_mask = core->at(mask);
@@ -81,6 +81,7 @@ void drop_out(Dt t, Loc d, Loc s, Loc mask, Loc tmp, float keep, const MaskRows&
     if (packs)
         call.inout(mask, used, "maskLocal")
             .whole("bytes of a mask row", m.mask, kBlock)
+            .least("maskLastAxis", m.mask, row)
             .whole(by_bit ? "elements of a row" : "bytes of the mask that count in a row", m.src, by_bit ? 16 : 2);
     else call.in(mask, used, "maskLocal");
     if (!call.begin()) return;

@@ -1,4 +1,4 @@
-// Reductions of a matrix. Sums, means and products are computed in double and rounded once. If a sum exceeds half's
+// Reductions of a matrix. Sums, means and products are computed in double and rounded at the end. If a sum exceeds half's
 // range it is infinite, as it is inside CANN's mean.
 #include "library/reduce.h"
 

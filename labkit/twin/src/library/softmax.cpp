@@ -175,7 +175,11 @@ void softmax(Op op, const Softmax& given, Here here) {
             .in(s.in_sum, in_sum.bytes(rows), "inSum")
             .in(s.in_max, in_max.bytes(rows), "inMax");
     if (s.reduce_max.bytes) c.out(s.reduce_max, alone.bytes(rows), "outReduceMax");
-    if (third) c.out(s.mean, mean.bytes(rows), "mean");
+    if (third)
+        c.out(s.mean, mean.bytes(rows), "mean")
+            .least("splitMeanCnt", s.chunks, 1)
+            .least("oriSrcK", s.own_width, s.chunks)
+            .least("loopCnt", s.loops, 1);
     if (third && update) c.in(s.in_mean, in_mean.bytes(rows), "inMean");
     if (!c.begin()) return;
 

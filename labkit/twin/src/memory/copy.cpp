@@ -50,8 +50,7 @@ void pad_block(uint8_t* dst, const uint8_t* src, const Dma& d, uint32_t piece, u
 }  // namespace
 
 bool plausible(Dma& d, Here here) {
-    if (!d.blocks || !d.len) return false;  // documented: no operation
-    if (d.blocks > 4095 || (d.pad && d.len > 2097151) || (d.pad && (d.left * d.elem > 32 || d.right * d.elem > 32))) {
+    if (d.blocks > 4095 || (d.pad && d.len > 2097151) || (d.pad && (d.left * d.elem > 32u || d.right * d.elem > 32u))) {
         core->report("copy-params", true, here,
                      Numbers()
                          .add("blocks", d.blocks)
@@ -90,10 +89,15 @@ void settle_writes() {
 #endif
 }
 
-void set_pad_value(uint64_t bits, uint32_t elem) {
+void set_pad_value(uint64_t bits) {
     core->trace.spend(chip.scalar_issue);
     core->registers.pad_value = bits;
-    (void)elem;
+}
+
+void pad_wide(uint64_t bits, Here here) {
+    if (!bits) return;
+    core->last = here;
+    core->report("pad-wide", true, here, Numbers().add("value", (long long)bits));
 }
 
 // The scalar unit's stores stay in its data cache until they are cleaned out; a transfer reads GM.
@@ -118,6 +122,7 @@ void copy_in(Loc dst, Gm src, const Dma& asked, Here here) {
     }
     Dma d = asked;
     core->last = here;
+    if (!moves(d)) return;
     if (!plausible(d, here)) return core->refuse(dst, dst.bytes);
     uint32_t piece = d.pad ? (d.len + (d.left + d.right) * d.elem + 31) / 32 * 32 : d.len;
     if (!core->usable(dst, extent(d, d.dst_stride, piece), false, here, "dst") ||
@@ -147,6 +152,7 @@ void copy_in(Loc dst, Gm src, const Dma& asked, Here here) {
 void copy_out(Gm dst, Loc src, const Dma& asked, Here here) {
     Dma d = asked;
     core->last = here;
+    if (!moves(d)) return core->skip();
     if (!plausible(d, here) || !core->usable(src, extent(d, d.src_stride, d.len), true, here, "src") ||
         !core->gm_usable(dst, extent(d, d.dst_stride, d.len), true, here, d.pad))
         return core->skip();

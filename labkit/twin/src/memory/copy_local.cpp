@@ -1,4 +1,5 @@
 // Copies between the memories of one core. Source and destination memory determine the unit of a block and the pipe.
+#include <algorithm>
 #include <cstring>
 
 #include "memory/copy.h"
@@ -24,6 +25,7 @@ bool route_of(Mem d, Mem s, LocalRoute& r) {
 }
 
 void move(Loc dst, Loc src, Dma d, LocalRoute r, Here here) {
+    if (!moves(d)) return;
     if (!plausible(d, here)) return core->refuse(dst, d.len);
     uint64_t dn = extent(d, d.dst_stride, d.len);
     if (!core->usable(src, extent(d, d.src_stride, d.len), true, here, "src") ||
@@ -83,6 +85,7 @@ void copy_count(Loc dst, Loc src, uint64_t bytes, Here here) {
     LocalRoute r;
     if (!known_route(dst, src, r, here)) return;
     Dma d;
+    bytes = std::min(bytes, kMostBytes);
     d.len = uint32_t(bytes / r.unit * r.unit + (r.unit == 32 ? bytes % 32 : 0));
     d.src_stride = d.dst_stride = d.len;
     move(dst, src, d, r, here);

@@ -9,7 +9,7 @@ namespace twin {
 
 namespace {
 
-constexpr uint32_t kBuffersPerPipe = 64, kBuffersPerPool = 16;
+constexpr uint32_t kBuffersPerPipe = 64;
 const char* const kPositions[] = {"GM",  "A1",    "A2",     "B1",      "B2",  "C1",   "C2",        "CO1",
                                   "CO2", "VECIN", "VECOUT", "VECCALC", "SPM", "TSCM", "C2PIPE2GM", "C2PIPE2LOCAL"};
 
@@ -183,12 +183,12 @@ void pool_init(Pool& pool, int pipe, uint8_t pos, uint32_t len, Here here) {
     auto& p = life(pipe, here);
     not_empty(1, len, here);
     uint32_t addr = take(p, memory_of(pos), 1, round32(len), "a TBufPool", here);
-    pool = {addr, addr, uint32_t(round32(len)), core->pools++, pipe, 00, 0, 0};
+    pool = {addr, addr, uint32_t(round32(len)), core->pools++, pipe, 0, 0, 0, pool.most};
 }
 
 void pool_split(Pool& pool, Pool& from, uint32_t len, Here here) {
     uint32_t addr = pool_take(from, 1, len, here);
-    pool = {addr, addr, uint32_t(round32(len)), core->pools++, from.pipe, 00, 0, 0};
+    pool = {addr, addr, uint32_t(round32(len)), core->pools++, from.pipe, 0, 0, 0, pool.most};
 }
 
 void pool_share(Pool& pool, const Pool& other, uint32_t len, Here here) {
@@ -202,7 +202,7 @@ void pool_share(Pool& pool, const Pool& other, uint32_t len, Here here) {
                        .add("need", round32(len))
                        .add("free", other.len)
                        .add("size", other.len));
-    pool = {other.start, other.start, other.len, core->pools++, other.pipe, 00, 0, 0};
+    pool = {other.start, other.start, other.len, core->pools++, other.pipe, 0, 0, 0, pool.most};
 }
 
 uint32_t pool_take(Pool& pool, uint32_t num, uint32_t len, Here here) {
@@ -221,23 +221,24 @@ uint32_t pool_take(Pool& pool, uint32_t num, uint32_t len, Here here) {
 
 int queue_init(Pool& pool, uint8_t src, uint8_t dst, int depth, uint8_t num, uint32_t len, Here here) {
     uint32_t addr = pool_take(pool, num, len, here);
-    counted(pool.count, num, kBuffersPerPool, "TBufPool", here);
+    counted(pool.count, num, pool.most, "TBufPool", here);
     return queue_place(pool.pipe, pool.id, src, dst, depth, num, len, addr, here);
 }
 
 Loc buf_init(Pool& pool, uint8_t pos, uint32_t len, Here here) {
     uint32_t addr = pool_take(pool, 1, len, here);
-    counted(pool.count, 1, kBuffersPerPool, "TBufPool", here);
+    counted(pool.count, 1, pool.most, "TBufPool", here);
     return buf_place(pool.pipe, pool.id, pos, len, addr, here);
 }
 
-uint32_t pool_handle(Pool& pool, uint32_t index, uint32_t most, Here here) {
+uint32_t pool_handle(Pool& pool, uint32_t index, Here here) {
     core->last = here;
-    if (index >= most)
-        core->stop("pipe-buffers", here, Numbers().add("what", "TBufPool").add("count", index + 1).add("most", most));
+    if (index >= pool.most)
+        core->stop("pipe-buffers", here,
+                   Numbers().add("what", "TBufPool").add("count", index + 1).add("most", pool.most));
     if (!pool.first) {
-        pool.first = reserve_buffers(most, pool.id);
-        for (uint32_t i = 0; i < most; i++) core->buffers[pool.first + i].pipe = pool.pipe;
+        pool.first = reserve_buffers(pool.most, pool.id);
+        for (uint32_t i = 0; i < pool.most; i++) core->buffers[pool.first + i].pipe = pool.pipe;
     }
     return pool.first + index;
 }

@@ -63,14 +63,13 @@ uint64_t work_bytes(Op op, uint32_t size, uint32_t repeats, bool index, bool tai
     return two == pair ? up(one) + two : up(one) + up(two) + three;
 }
 
-bool work_ok(Op op, Loc d, Loc work, uint64_t need, Here here) {
+bool work_ok(Op op, Loc work, uint64_t need, Here here) {
     if (!need) return true;
     if (need > work.bytes && core->usable(work, 0, false, here, "work")) {
         core->report("reduce-work", true, here,
                      Numbers().add("op", name_of(op)).add("need", need).add("have", work.bytes).add("addr", work.addr));
         return false;
     }
-    (void)d;
     return core->usable(work, need, false, here, "work");
 }
 
@@ -119,7 +118,7 @@ void reduce(Op op, Dt t, Loc d, Loc s, Loc work, int32_t n, bool index, Here her
     uint64_t bytes = uint64_t(n) * size, out = index ? 2 * size : size,
              need = sum ? 0 : work_bytes(op, size, repeats, index, tail);
     if (!core->usable(s, bytes, true, here, "src") || !core->usable(d, out, false, here, "dst", uint32_t(out)) ||
-        !work_ok(op, d, work, need, here))
+        !work_ok(op, work, need, here))
         return core->refuse(d, out);
     core->want_filled(s, bytes, kBlock, here, "src");
     auto k = core->issue(Pipe::V, op, here);
@@ -155,7 +154,7 @@ void reduce(Op op, Dt t, Loc d, Loc s, Loc work, const Rep& r, bool index, Here 
     uint32_t repeats = uint32_t(shape.r.times);
     uint64_t out = index ? 2 * size : size, need = count_form ? 0 : work_bytes(op, size, repeats, index, false);
     if (!core->usable(s, shape.extent(r.src0_blk, r.src0_rep, size), true, here, "src") ||
-        !core->usable(d, out, false, here, "dst", uint32_t(out)) || !work_ok(op, d, work, need, here))
+        !core->usable(d, out, false, here, "dst", uint32_t(out)) || !work_ok(op, work, need, here))
         return core->refuse(d, out);
     want_lanes(s, shape, r, here);
     auto k = core->issue(Pipe::V, op, here);

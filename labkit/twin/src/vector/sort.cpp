@@ -1,6 +1,7 @@
 // Sort32, MrgSort, Sort, Extract.
 #include "twin/vector/sort.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "vector/records.h"
@@ -8,6 +9,8 @@
 namespace twin {
 
 namespace {
+
+constexpr uint16_t kLongestRun = 4095;  // records: the field has 12 bits
 
 bool repeats_ok(Op op, int32_t times, Loc d, Here here) {
     core->last = here;
@@ -73,6 +76,12 @@ void merge_sort(Dt t, Loc d, const Runs& asked, Here here) {
         all += r.length[i];
     }
     if (!r.times || !all) return;
+    const uint16_t longest = *std::max_element(r.length, r.length + 4);
+    if (longest > kLongestRun || (r.valid != 3 && r.valid != 7 && r.valid != 15)) {
+        core->report("sort-runs", true, here,
+                     Numbers().add("longest", longest).add("most", kLongestRun).add("valid", r.valid));
+        return core->refuse(d, d.bytes);
+    }
     // Documented: more than one repeat takes four runs of one length that lie one behind the other, and runs them out.
     bool repeats = r.valid == 15 && !r.stop;
     for (int i = 1; i < 4; i++)

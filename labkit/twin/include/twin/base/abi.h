@@ -92,10 +92,11 @@ struct Dma {
     uint32_t blocks = 1, len = 0;
     uint64_t src_stride = 0, dst_stride = 0;
     bool pad = false, fill = false;
-    uint8_t left = 0, right = 0;  // padded elements
-    uint8_t elem = 1;             // bytes of an element
-    uint64_t value = 0;           // bits of the padding value
+    uint16_t left = 0, right = 0;  // padded elements
+    uint8_t elem = 1;              // bytes of an element
+    uint64_t value = 0;            // bits of the padding value
 };
+constexpr uint64_t kMostBytes = 0xffffffe0;  // a longer copy is out of bounds all the same
 
 // The mask/repeat form: `times` repeats of 8 blocks of 32 bytes; strides count blocks; mask is one bit a lane.
 struct Rep {

@@ -90,7 +90,7 @@ TWIN_HALF_COMPARE(>=)
 #undef TWIN_HALF_COMPARE
 using float16_t = half;
 
-// Converts from any number, and to float only explicitly: ToFloat, static_cast. It has no arithmetic.
+// Converts from any number and to float. On the device it has no arithmetic of its own: sums are sums of floats.
 struct bfloat16_t {
     uint16_t bits;
     bfloat16_t() = default;

@@ -198,11 +198,11 @@ inline ::twin::Fix fix(const DataCopyCO12DstParams& p) {
     return f;
 }
 // size: of an element at the destination
-template <typename U>::twin::Fix fix(const FixpipeParams<U>& p, uint32_t size) {
+template <typename U>::twin::Fix fix(const FixpipeParams<U>& p, uint32_t size, ::twin::Here here) {
     bool rows = p.nz2ndParams.nz2ndEn;
     uint16_t m = p.burstLen / 2;
-    FixpipeParamsV220 q(rows ? p.nz2ndParams.originalNSize : uint16_t(p.cburstNum * 16), m,
-                        uint16_t(p.srcStride * 16 + (m + 15) / 16 * 16),
+    FixpipeParamsV220 q(::twin::Arg16(rows ? p.nz2ndParams.originalNSize : p.cburstNum * 16, here), m,
+                        ::twin::Arg16(p.srcStride * 16 + (m + 15) / 16 * 16, here),
                         rows ? p.dstStride : p.dstStride + p.burstLen * size / 4, p.reluEn, p.quantParams.quantPre,
                         int64_t(p.quantParams.deqScalar), p.nz2ndParams.ndNum, p.nz2ndParams.srcNdStride,
                         p.nz2ndParams.dstNdStride, p.unitFlag);
@@ -264,30 +264,30 @@ void Fixpipe(const LocalTensor<T>& dst, const LocalTensor<U>& src, const LocalTe
 template <typename T, typename U>
 void Fixpipe(const GlobalTensor<T>& dst, const LocalTensor<U>& src, const FixpipeParams<U>& p, TWIN_HERE) {
     TWIN_LEAVES;
-    ::twin::fixpipe(::twin::dt<T>(), ::twin::dt<U>(), dst.gm_, src.loc_, detail::nowhere(), detail::fix(p, sizeof(T)),
-                    here);
+    ::twin::fixpipe(::twin::dt<T>(), ::twin::dt<U>(), dst.gm_, src.loc_, detail::nowhere(),
+                    detail::fix(p, sizeof(T), here), here);
 }
 template <typename T, typename U, typename S> void Fixpipe(const GlobalTensor<T>& dst, const LocalTensor<U>& src,
                                                            const LocalTensor<S>& cbufWorkspace,
                                                            const FixpipeParams<U>& p, TWIN_HERE) {
     TWIN_LEAVES;
-    ::twin::fixpipe(::twin::dt<T>(), ::twin::dt<U>(), dst.gm_, src.loc_, cbufWorkspace.loc_, detail::fix(p, sizeof(T)),
-                    here);
+    ::twin::fixpipe(::twin::dt<T>(), ::twin::dt<U>(), dst.gm_, src.loc_, cbufWorkspace.loc_,
+                    detail::fix(p, sizeof(T), here), here);
 }
 template <typename T, typename U>
 void Fixpipe(const LocalTensor<T>& dst, const LocalTensor<U>& src, const FixpipeParams<U>& p, TWIN_HERE) {
     TWIN_NARROWER;
     TWIN_LEAVES;
-    ::twin::fixpipe(::twin::dt<T>(), ::twin::dt<U>(), dst.loc_, src.loc_, detail::nowhere(), detail::fix(p, sizeof(T)),
-                    here);
+    ::twin::fixpipe(::twin::dt<T>(), ::twin::dt<U>(), dst.loc_, src.loc_, detail::nowhere(),
+                    detail::fix(p, sizeof(T), here), here);
 }
 template <typename T, typename U, typename S> void Fixpipe(const LocalTensor<T>& dst, const LocalTensor<U>& src,
                                                            const LocalTensor<S>& cbufWorkspace,
                                                            const FixpipeParams<U>& p, TWIN_HERE) {
     TWIN_NARROWER;
     TWIN_LEAVES;
-    ::twin::fixpipe(::twin::dt<T>(), ::twin::dt<U>(), dst.loc_, src.loc_, cbufWorkspace.loc_, detail::fix(p, sizeof(T)),
-                    here);
+    ::twin::fixpipe(::twin::dt<T>(), ::twin::dt<U>(), dst.loc_, src.loc_, cbufWorkspace.loc_,
+                    detail::fix(p, sizeof(T), here), here);
 }
 #undef TWIN_LEAVES
 template <typename D, typename S, CO2Layout format>

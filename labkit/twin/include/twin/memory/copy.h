@@ -16,7 +16,8 @@ struct Slice { uint32_t start, end, gap, burst, shape; };
 void slice_in(Loc d, Gm s, const Slice* ds, const Slice* ss, uint32_t dims, uint32_t elem, Here);
 void slice_out(Gm d, Loc s, const Slice* ds, const Slice* ss, uint32_t dims, uint32_t elem, Here);
 
-void set_pad_value(uint64_t bits, uint32_t elem);
+void set_pad_value(uint64_t bits);
+void pad_wide(uint64_t bits, Here);  // reports a padding value of 64 bits that is not 0
 
 }  // namespace twin
 
@@ -25,7 +26,8 @@ namespace detail {
 
 template <typename T>::twin::Dma contiguous(uint32_t count) {
     ::twin::Dma d;
-    d.len = uint32_t(::twin::bytes_of<T>(count));
+    uint64_t bytes = ::twin::bytes_of<T>(count);
+    d.len = uint32_t(bytes < ::twin::kMostBytes ? bytes : ::twin::kMostBytes);
     d.elem = sizeof(T);
     return d;
 }
@@ -47,8 +49,8 @@ template <typename T>::twin::Dma pad_in(uint32_t count, uint32_t len, uint32_t s
     d.len = len;
     d.src_stride = uint64_t(len) + src;
     d.elem = sizeof(T) == 8 ? 4 : sizeof(T);
-    d.left = uint8_t(left * (sizeof(T) / d.elem));
-    d.right = uint8_t(right * (sizeof(T) / d.elem));
+    d.left = uint16_t(left * (sizeof(T) / d.elem));
+    d.right = uint16_t(right * (sizeof(T) / d.elem));
     d.dst_stride = up32(len + (d.left + d.right) * d.elem) + dst * 32ull;
     d.pad = true;
     d.fill = isPad;
@@ -145,17 +147,19 @@ template <typename T> void DataCopy(const GlobalTensor<T>& dst, const LocalTenso
     ::twin::slice_out(dst.gm_, src.loc_, d, s, dimValue, sizeof(T), here);
 }
 
-// Each NZ matrix goes out as columns of 16 elements, as the library on the device does it.
+// Each NZ matrix goes out as columns of 16 elements; the last column's rows may be shorter, and lie as far apart.
 template <typename T>
 void DataCopy(const GlobalTensor<T>& dst, const LocalTensor<T>& src, const Nz2NdParamsFull& p, TWIN_HERE) {
     static_assert(sizeof(T) == 2 || sizeof(T) == 4, "DataCopy with Nz2NdParamsFull moves types of 16 or 32 bits");
     for (uint32_t m = 0; m < p.ndNum; m++)
         for (uint32_t c = 0; c < p.dValue; c += 16) {
             uint32_t wide = p.dValue - c < 16 ? p.dValue - c : 16;
-            ::twin::copy_out(dst[uint64_t(m) * p.dstNdMatrixStride + c].gm_,
-                             src[m * p.srcNdMatrixStride * 256u + c * p.srcNStride].loc_,
-                             detail::pad_out<T>(p.nValue, wide * sizeof(T), 0, (p.dstDStride - wide) * sizeof(T)),
-                             here);
+            ::twin::copy_out(
+                dst[uint64_t(m) * p.dstNdMatrixStride + c].gm_,
+                src[m * p.srcNdMatrixStride * 256u + c * p.srcNStride].loc_,
+                detail::pad_out<T>(p.nValue, wide * sizeof(T), (16 * sizeof(T) - detail::up32(wide * sizeof(T))) / 32,
+                                   (p.dstDStride - wide) * sizeof(T)),
+                here);
         }
 }
 
@@ -165,6 +169,8 @@ template <typename T, PaddingMode mode = PaddingMode::Normal>
 void DataCopyPad(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const DataCopyExtParams& p,
                  const DataCopyPadExtParams<T>& pad, TWIN_HERE) {
     detail::check_pad<T, mode>();
+    if constexpr (sizeof(T) == 8)
+        if (pad.isPad) ::twin::pad_wide(::twin::value_of(pad.paddingValue).bits, here);
     ::twin::copy_in(dst.loc_, src.gm_,
                     detail::pad_in<T>(p.blockCount, p.blockLen, p.srcStride, p.dstStride, pad.isPad, pad.leftPadding,
                                       pad.rightPadding, ::twin::value_of(pad.paddingValue).bits),
@@ -191,7 +197,7 @@ void DataCopyPad(const GlobalTensor<T>& dst, const LocalTensor<T>& src, const Da
 }
 // What DataCopyPad with isPad = false puts to the left and right.
 template <typename T, TPosition pos = TPosition::MAX> void SetPadValue(T paddingValue) {
-    ::twin::set_pad_value(::twin::value_of(paddingValue).bits, sizeof(T));
+    ::twin::set_pad_value(::twin::value_of(paddingValue).bits);
 }
 
 }  // namespace AscendC

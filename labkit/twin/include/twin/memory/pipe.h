@@ -18,13 +18,14 @@ struct Pool {
     uint32_t start = 0, top = 0, len = 0;
     int id = -1, pipe = 0;
     uint32_t count = 0, first = 0, moved = 0;  // buffers; its first handle; where it was before Reset
+    uint32_t most = 0;                         // buffers that it has room for
 };
 void pool_init(Pool&, int pipe, uint8_t pos, uint32_t len, Here);
 void pool_split(Pool&, Pool& from, uint32_t len, Here);
 void pool_share(Pool&, const Pool& other, uint32_t len, Here);
 void pool_reset(Pool&);
 uint32_t pool_take(Pool&, uint32_t num, uint32_t len, Here);
-uint32_t pool_handle(Pool&, uint32_t index, uint32_t most, Here);
+uint32_t pool_handle(Pool&, uint32_t index, Here);
 int queue_init(Pool&, uint8_t src, uint8_t dst, int depth, uint8_t num, uint32_t len, Here);
 Loc buf_init(Pool&, uint8_t pos, uint32_t len, Here);
 

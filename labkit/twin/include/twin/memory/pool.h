@@ -6,7 +6,10 @@
 namespace AscendC {
 
 constexpr uint32_t defaultBufIDSize = 4;
-template <uint32_t bufIDSize> struct TBufPoolImpl : ::twin::Pool {};
+template <uint32_t bufIDSize> struct TBufPoolImpl : ::twin::Pool {
+    static_assert(bufIDSize <= 16, "a TBufPool holds at most 16 buffers");
+    TBufPoolImpl() { most = bufIDSize; }
+};
 
 template <TPosition pos, uint32_t bufIDSize = defaultBufIDSize> class TBufPool {
     static_assert(::twin::mem_of(pos) == ::twin::Mem::UB || ::twin::mem_of(pos) == ::twin::Mem::L1,
@@ -45,19 +48,19 @@ public:
 }  // namespace AscendC
 
 // Base class of a kernel's own pools: memory comes from InitBufPool, InitBuffer is the kernel's.
-#define EXTERN_IMPL_BUFPOOL(EXT_BUFPOOL, POSITION, BUFID_SIZE)                                          \
-public:                                                                                                 \
-    static constexpr AscendC::TPosition poolPos = POSITION;                                             \
-    static constexpr int bufIDSize = BUFID_SIZE;                                                        \
-    static constexpr bool isTbufPool = true;                                                            \
-    ~EXT_BUFPOOL() { Reset(); }                                                                         \
-    void Reset() { ::twin::pool_reset(tBufPoolImpl); }                                                  \
-    void Init() { tBufPoolImpl = {}; }                                                                  \
-    AscendC::TBufHandle GetBufHandle(uint8_t offset, TWIN_HERE) {                                       \
-        return AscendC::detail::handle_of(::twin::pool_handle(tBufPoolImpl, offset, BUFID_SIZE, here)); \
-    }                                                                                                   \
-    void SetCurAddr(uint32_t curAddr) { tBufPoolImpl.top = curAddr; }                                   \
-    uint32_t GetCurAddr() { return tBufPoolImpl.top; }                                                  \
-    void SetCurBufSize(uint8_t curBufSize) { tBufPoolImpl.count = curBufSize; }                         \
-    uint8_t GetCurBufSize() { return uint8_t(tBufPoolImpl.count); }                                     \
+#define EXTERN_IMPL_BUFPOOL(EXT_BUFPOOL, POSITION, BUFID_SIZE)                              \
+public:                                                                                     \
+    static constexpr AscendC::TPosition poolPos = POSITION;                                 \
+    static constexpr int bufIDSize = BUFID_SIZE;                                            \
+    static constexpr bool isTbufPool = true;                                                \
+    ~EXT_BUFPOOL() { Reset(); }                                                             \
+    void Reset() { ::twin::pool_reset(tBufPoolImpl); }                                      \
+    void Init() { tBufPoolImpl = {}; }                                                      \
+    AscendC::TBufHandle GetBufHandle(uint8_t offset, TWIN_HERE) {                           \
+        return AscendC::detail::handle_of(::twin::pool_handle(tBufPoolImpl, offset, here)); \
+    }                                                                                       \
+    void SetCurAddr(uint32_t curAddr) { tBufPoolImpl.top = curAddr; }                       \
+    uint32_t GetCurAddr() { return tBufPoolImpl.top; }                                      \
+    void SetCurBufSize(uint8_t curBufSize) { tBufPoolImpl.count = curBufSize; }             \
+    uint8_t GetCurBufSize() { return uint8_t(tBufPoolImpl.count); }                         \
     AscendC::TBufPoolImpl<BUFID_SIZE> tBufPoolImpl

@@ -46,6 +46,6 @@ TWIN_RAW_ALIGN(8, uint8_t)
 TWIN_RAW_ALIGN(16, uint16_t)
 TWIN_RAW_ALIGN(32, uint32_t)
 #undef TWIN_RAW_ALIGN
-inline void set_mov_pad_val(uint64_t value) { ::twin::set_pad_value(value, 4); }
+inline void set_mov_pad_val(uint64_t value) { ::twin::set_pad_value(value); }
 // An address on the chip as a number: kernels cast it to a pointer into UB.
 inline int64_t get_imm(int64_t immediate) { return int64_t(uint64_t(::twin::address({}))) + immediate; }

@@ -6,7 +6,8 @@ namespace twin {
 struct Runs {  // up to four sorted runs of `length` records
     Loc list[4];
     uint16_t length[4];
-    uint8_t valid, times;
+    uint16_t valid;
+    uint8_t times;
     bool stop;  // as soon as one run is used up
 };
 void sort32(Dt, Loc d, Loc scores, Loc index, int32_t times, Here);
@@ -24,14 +25,14 @@ constexpr int32_t MRG_SORT_ELEMENT_LEN = 4;
 struct MrgSort4Info {
     MrgSort4Info() {}
     MrgSort4Info(const uint16_t lengths[MRG_SORT_ELEMENT_LEN], const bool suspend, const uint16_t valid,
-                 const uint16_t times)
-        : ifExhaustedSuspension(suspend), validBit(valid), repeatTimes(uint8_t(times)) {
+                 const ::twin::Arg8 times)
+        : ifExhaustedSuspension(suspend), validBit(valid), repeatTimes(times) {
         for (int i = 0; i < MRG_SORT_ELEMENT_LEN; i++) elementLengths[i] = lengths[i];
     }
     uint16_t elementLengths[MRG_SORT_ELEMENT_LEN] = {0};
     bool ifExhaustedSuspension = false;
     uint16_t validBit = 0;
-    uint8_t repeatTimes = 1;
+    ::twin::Arg8 repeatTimes = 1;
 };
 template <typename T> struct MrgSortSrcList {
     MrgSortSrcList() {}
@@ -52,7 +53,7 @@ void MrgSort(const LocalTensor<T>& dst, const MrgSortSrcList<T>& src, const MrgS
     TWIN_ALLOW_SORT("MrgSort");
     ::twin::Runs r{{src.src1.loc_, src.src2.loc_, src.src3.loc_, src.src4.loc_},
                    {},
-                   uint8_t(p.validBit),
+                   p.validBit,
                    p.repeatTimes,
                    p.ifExhaustedSuspension};
     for (int i = 0; i < 4; i++) r.length[i] = p.elementLengths[i];
@@ -61,7 +62,8 @@ void MrgSort(const LocalTensor<T>& dst, const MrgSortSrcList<T>& src, const MrgS
 template <typename T, bool isExhaustedSuspension = false>
 void MrgSort(const LocalTensor<T>& dst, const MrgSortSrcList<T>& sortList, const uint16_t elementCountList[4],
              uint32_t sortedNum[4], uint16_t validBit, const int32_t repeatTime, TWIN_HERE) {
-    MrgSort(dst, sortList, MrgSort4Info(elementCountList, isExhaustedSuspension, validBit, uint16_t(repeatTime)), here);
+    MrgSort(dst, sortList,
+            MrgSort4Info(elementCountList, isExhaustedSuspension, validBit, ::twin::Arg8(repeatTime, here)), here);
     if constexpr (isExhaustedSuspension)
         for (int i = 0; i < 4; i++) sortedNum[i] = ::twin::merged(i);
 }
