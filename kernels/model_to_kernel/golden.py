@@ -45,6 +45,7 @@ def plan_cases(seed, quick):
     launched = {"y": say("right", "正确"), say("time", "用时"): say("as ours or less", "不多于我们的")}
     for n in (720_896,) if quick else (720_896, 262_144, 2_883_584, 4096):
         expected = {"UB": say("enough", "放得下"), say("blocks", "核数"): say("each has a tile", "每核都有 tile")}
+        expected |= {"tile": say("as the task says", "符合题目要求")}
         expected |= launched if n > 4096 else {}
         made.append(Case(f"n={n:,}", (n, CORES, UB), expected))
     return made
@@ -57,10 +58,13 @@ def run_plan(function, args, case):
     n, cores, ub = args
     plan = function(n, cores, ub)
     said = dict(case.expected)
-    fits, work, *shown = said
+    fits, work, length, *shown = said
     blocks, tile, buffers = (int(part) for part in plan)
     if blocks > (tiles := -(-n // tile) if tile > 0 else 0):
         said[work] = say(f"{blocks} for {tiles} tiles", f"{tiles} 个 tile 用了 {blocks} 个核")
+    ours = our_plan(n, cores, ub)[1]
+    if tile != ours:  # a shorter one may be as fast
+        said[length] = say(f"{tile:,}, not {ours:,}", f"{tile:,}，而不是 {ours:,}")
     needed = tile * (8 + 6 * buffers)
     if needed > ub:  # a launch would only say the same, in more words
         said[fits] = say(f"{needed:,} of {ub:,} bytes", f"需要 {needed:,}，只有 {ub:,} 字节")

@@ -165,9 +165,11 @@ def _of_text(ours: Template, source: str) -> list[str]:
     given, own, out = set(re.findall(r"\w+", text)), {}, []
     for line in normalise(source, ours.comment).split("\n"):
         those = re.findall(r'\w+|"[^"\n]*"|\'[^\'\n]*\'|\S', line)
+        # f(name=value), as ast.unparse writes it: the name is the function's, not the learner's
+        keywords = set(re.findall(r"\b(\w+)=(?!=)", line)) if ours.comment == "#" else set()
         for k, word in enumerate(those):
             bound = re.match(r"[a-z]\w*$", word) and word not in given and (k == 0 or those[k - 1] != ".")
-            called = those[k + 1 : k + 2] == ["("] or word in KEPT
+            called = those[k + 1 : k + 2] == ["("] or word in KEPT or word in keywords
             out.append(f"#{own.setdefault(word, len(own))}" if bound and not called else word)
     return out
 

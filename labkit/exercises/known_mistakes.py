@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from labkit import messages
 from labkit.exercises import launch, operators, variations
 from labkit.exercises.alike import bears, has_what_it_lacks, words
 from labkit.exercises.cases import Case
@@ -241,10 +242,26 @@ def adapter_sentence(spec: Spec, ours: Template, source: str, cases: list[Case])
             return False
 
     try:
+        turned = _conditions_turned(source)
+        if turned and is_right(turned):
+            return messages.text("variation.conditions")
         return variations.difference_sentence(ours, source, is_right, None, 12 if spec.in_python else 3)
     finally:
         with contextlib.suppress(Exception):
             operators.build(ours.join(source, name).text, name, spec)
+
+
+def _conditions_turned(source: str) -> str:
+    """The text with the opposite of every TORCH_CHECK's condition, "" where it has none."""
+    parts, out = source.split("TORCH_CHECK("), ""
+    for part in parts[1:]:
+        depth = end = 0
+        for end, sign in enumerate(part):
+            depth += (sign in "([{") - (sign in ")]}")
+            if depth < 0 or sign == "," and depth == 0:
+                break
+        out += f"TORCH_CHECK(!({part[:end]}){part[end:]}"
+    return parts[0] + out if out else ""
 
 
 @_remark

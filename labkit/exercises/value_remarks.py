@@ -47,6 +47,8 @@ def remark(got: Any, expected: Any, wrong: list | None = None) -> str:
             inner = remark(got[first], expected[first]) if len(wrong) == 1 and first is not None else ""
             return f"{first}: {inner}" if inner else " ".join(told[:3])
         inner = remark(got[wrong[0]], expected[wrong[0]]) if len(wrong) == 1 else ""
+        if not inner and all(isinstance(x[k], str) for x in (got, expected) for k in wrong):  # beside a result
+            return " ".join(say("statement", what=k, got=got[k], expected=expected[k]) for k in wrong[:3])
         return f"{wrong[0]}: {inner}" if inner else ""
     if isinstance(expected, (list, tuple)):
         return _of_sequences(got, expected, say)
