@@ -17,8 +17,7 @@ from typing import Any
 import torch
 from torch.nn import functional as F
 
-from labkit.device.checks import halves, known_format
-from labkit.device.names import Format
+from labkit.device.names import Format, halves, known_format
 
 FORMAT_ND, FORMAT_NZ = Format.ND, Format.FRACTAL_NZ
 # Types by their numbers: PyTorch's own below 32, those of AscendCL from 256 on (torch_npu/csrc: DataType).

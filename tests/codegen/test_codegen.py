@@ -222,7 +222,7 @@ WRONG = {
 }  # fmt: skip
 
 
-def _taken(self, step, i, last, holds, section):
+def _taken(self, step, i, last, holds):
     return self.place[step.ins[0]] if step.op in places.IN_PLACE else None
 
 
