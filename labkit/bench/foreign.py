@@ -18,7 +18,7 @@ _FENCE = 1.5  # its outliers lie so many interquartile ranges outside of the qua
 
 
 def save_for_pytest_benchmark(path: str | Path, measured: list[Measurement]) -> Path:
-    """The file that pytest-benchmark's own tools read: seconds."""
+    """The file that pytest-benchmark's own tools read: seconds. Raises ValueError for a measurement without times."""
     about = environment()
     document = {
         "machine_info": {
@@ -41,6 +41,8 @@ def save_for_pytest_benchmark(path: str | Path, measured: list[Measurement]) -> 
 
 
 def _entry(m: Measurement) -> dict:
+    if not len(m.samples):
+        raise ValueError(messages.text("bench.no_samples", name=m.name))
     data = np.asarray(m.samples) * 1e-6
     q1, median, q3 = (float(q) for q in np.percentile(data, [25, 50, 75]))
     fence = _FENCE * (q3 - q1)
@@ -77,7 +79,7 @@ def _entry(m: Measurement) -> dict:
             "outliers": f"{far};{len(data) - len(inside)}",
             "ld15iqr": float(inside.min()),
             "hd15iqr": float(inside.max()),
-            "ops": 1 / mean,
+            "ops": 1 / mean if mean else 0,  # as pytest-benchmark has it
             "total": float(data.sum()),
             "iterations": 1,
             "data": data.tolist(),
@@ -86,17 +88,20 @@ def _entry(m: Measurement) -> dict:
 
 
 def measurements(document: dict, name: str) -> list[Measurement]:
-    """Those of a file. Raises ValueError where it keeps no single times."""
-    found = [b for b in document["benchmarks"] if b["stats"].get("data")]
-    if len(found) < len(document["benchmarks"]):
-        raise ValueError(messages.text("bench.no_data", name=name))
-    return [
-        Measurement(
-            b["fullname"],
-            np.array(b["stats"]["data"]) * 1e6,
-            np.array([]),
-            b.get("extra_info", {}).get("time", "measured"),
-            b.get("extra_info", {}).get("cache", "warm"),
-        )
-        for b in found
-    ]
+    """Those of a file. Raises ValueError where it is none, or keeps no single times."""
+    try:
+        found = [b for b in document["benchmarks"] if b["stats"].get("data")]
+        if len(found) == len(document["benchmarks"]):
+            return [
+                Measurement(
+                    b["fullname"],
+                    np.array(b["stats"]["data"]) * 1e6,
+                    np.array([]),
+                    b.get("extra_info", {}).get("time", "measured"),
+                    b.get("extra_info", {}).get("cache", "warm"),
+                )
+                for b in found
+            ]
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(messages.text("bench.not_a_result", name=name)) from error
+    raise ValueError(messages.text("bench.no_data", name=name))

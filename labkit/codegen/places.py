@@ -257,6 +257,7 @@ class _Places:
         self.inputs: dict[Tensor, Place] = {}
         self.free: list[Place] = []  # temporaries of FULL and ROW values, to be given out
         self.count: dict[str, int] = {}
+        self.named: dict[str, Tensor] = {}  # who has a name
         self.ends = {s.ins[0]: s.tensor for x in sections if x.kind == "end" for s in x.steps}
         for section in sections:
             self._section(section)
@@ -301,17 +302,24 @@ class _Places:
         elif v in stored:
             self.place[v] = self._output(stored[v], v)
         elif v.hoisted:
-            self.place[v] = self._kept(section, step, last, i)
+            self.place[v] = self._kept(section, step)
         elif v.kind == COLUMN:
-            self.place[v] = self._column(v, section)
+            self.place[v] = self._column(v)
         else:
-            self.place[v] = self._in_place(step, i, last, holds, section) or self._temporary(v, section)
+            self.place[v] = self._in_place(step, i, last, holds) or self._temporary(v)
         holds[self.place[v]] = v
+
+    def _name(self, tensor: Tensor, end: str) -> str:
+        """Of tensors whose names differ in case only the second one's is numbered."""
+        name, number = f"{tensor.name.upper()}_{end}", 2
+        while self.named.setdefault(name, tensor) is not tensor:
+            name, number = f"{tensor.name.upper()}_{number}_{end}", number + 1
+        return name
 
     def _input(self, tensor: Tensor, v: Value) -> Place:
         if tensor not in self.inputs:
             self.inputs[tensor] = self._new(
-                f"{tensor.name.upper()}_IN",
+                self._name(tensor, "IN"),
                 v.dtype,
                 v.kind == COLUMN,
                 self.slots,
@@ -321,9 +329,9 @@ class _Places:
         return self.inputs[tensor]
 
     def _output(self, tensor: Tensor, v: Value) -> Place:
-        return self._new(f"{tensor.name.upper()}_OUT", v.dtype, v.kind == COLUMN, self.slots, self._colour(v), tensor)
+        return self._new(self._name(tensor, "OUT"), v.dtype, v.kind == COLUMN, self.slots, self._colour(v), tensor)
 
-    def _kept(self, section: Section, step: Step, last: dict, i: int) -> Place:
+    def _kept(self, section: Section, step: Step) -> Place:
         v = step.out
         if v in self.place:  # as its load had it
             return self.place[v]
@@ -334,9 +342,9 @@ class _Places:
             place = self._new("K", v.dtype, colour=self._colour(own[0].out))  # widened where it comes in
             self.place[own[0].out] = place
             return place
-        return self._temporary(v, section)
+        return self._temporary(v)
 
-    def _column(self, v: Value, section: Section) -> Place:
+    def _column(self, v: Value) -> Place:
         if v.dtype != "bits" and self.program.shape != WIDE:
             for place in self.free:
                 if place.column and place.name[0] == "C" and place.dtype == v.dtype:
@@ -344,7 +352,7 @@ class _Places:
                     return place
         return self._new("C" if v.dtype != "bits" else "N", v.dtype, column=True)
 
-    def _in_place(self, step: Step, i: int, last: dict, holds: dict, section: Section) -> Place | None:
+    def _in_place(self, step: Step, i: int, last: dict, holds: dict) -> Place | None:
         """The place of an operand that is used for the last time."""
         v = step.out
         if step.op not in IN_PLACE:
@@ -363,7 +371,7 @@ class _Places:
                 return place
         return None
 
-    def _temporary(self, v: Value, section: Section) -> Place:
+    def _temporary(self, v: Value) -> Place:
         bits = v.dtype == "bits"
         dtype = "bits" if bits else "f32"
         fitting = [p for p in self.free if not p.column and (p.dtype == "bits") == bits and p.name[0] in "TM"]

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch.nn import functional as F
 
-from labkit.device.names import Format
+from labkit.device.names import Format, halves, known_format
 
 FORMAT_ND, FORMAT_NZ = Format.ND, Format.FRACTAL_NZ
 # Types by their numbers: PyTorch's own below 32, those of AscendCL from 256 on (torch_npu/csrc: DataType).
@@ -72,7 +72,7 @@ _formats: dict[int, tuple[Any, int]] = {}  # by a storage's address: a weak refe
 def npu_format_cast(tensor: torch.Tensor, acl_format, customize_dtype=None, input_dtype=None) -> torch.Tensor:
     """A copy in another format: private formats (29 is FRACTAL_NZ) change how the card stores a tensor, not its values.
     Here the format is a number that the storage keeps."""
-    acl_format = get_npu_format(acl_format) if isinstance(acl_format, torch.Tensor) else int(acl_format)
+    acl_format = get_npu_format(acl_format) if isinstance(acl_format, torch.Tensor) else known_format(acl_format)
     if acl_format == FORMAT_NZ and tensor.dim() < 2:  # it is made of the last two axes
         acl_format = FORMAT_ND
     if get_npu_format(tensor) == acl_format:
@@ -93,7 +93,7 @@ def _room_for_nz(tensor: torch.Tensor, columns: int) -> None:
 
 
 def npu_format_cast_(tensor: torch.Tensor, acl_format) -> torch.Tensor:
-    acl_format = get_npu_format(acl_format) if isinstance(acl_format, torch.Tensor) else int(acl_format)
+    acl_format = get_npu_format(acl_format) if isinstance(acl_format, torch.Tensor) else known_format(acl_format)
     return _in_format(tensor, acl_format)
 
 
@@ -168,7 +168,7 @@ def npu_change_data_ptr(dst: torch.Tensor, src: torch.Tensor, index: int) -> int
 
 
 def empty_with_format(size, dtype=None, layout=None, device=None, pin_memory=None, acl_format=FORMAT_ND, **_):
-    return _in_format(torch.empty(size, dtype=dtype, device=device or "npu"), acl_format)
+    return _in_format(torch.empty(size, dtype=dtype, device=device or "npu"), known_format(acl_format))
 
 
 def empty_with_swapped_memory(size, dtype=None, device=None):
@@ -387,6 +387,7 @@ def _group_norm_silu(input, weight, bias, group, eps=1e-5):
     True,
 )
 def _group_norm_swish(input, num_groups, weight, bias, eps=1e-5, swish_scale=1.0):
+    eps, swish_scale = 1e-5 if eps is None else eps, 1.0 if swish_scale is None else swish_scale
     n, c, *rest = input.shape
     y, mean, rstd = torch.native_group_norm(
         input.float().contiguous(), weight.float(), bias.float(), n, c, torch.Size(rest).numel(), num_groups, eps
@@ -396,7 +397,7 @@ def _group_norm_swish(input, num_groups, weight, bias, eps=1e-5, swish_scale=1.0
 
 @defines("npu_swiglu(Tensor self, int dim=-1) -> Tensor", True)
 def _swiglu(self, dim=-1):
-    gate, up = self.float().chunk(2, dim)
+    gate, up = halves(self.float(), dim)
     return (F.silu(gate) * up).to(self.dtype)
 
 
@@ -406,14 +407,14 @@ def _swiglu(self, dim=-1):
 )
 def _clipped_swiglu(x, *, group_index=None, dim=-1, alpha=1.702, limit=7.0, bias=1.0, interleaved=True):
     wide = x.float().movedim(dim, -1)
-    gate, up = (wide[..., ::2], wide[..., 1::2]) if interleaved else wide.chunk(2, -1)
+    gate, up = halves(wide, interleaved=interleaved)
     gate, up = gate.clamp(max=limit), up.clamp(-limit, limit)
     return (gate * torch.sigmoid(alpha * gate) * (up + bias)).movedim(-1, dim).to(x.dtype)
 
 
 @defines("npu_geglu(Tensor self, int dim=-1, int approximate=1, bool activate_left=False) -> (Tensor, Tensor)", True)
 def _geglu(self, dim=-1, approximate=1, activate_left=False):
-    left, right = self.float().chunk(2, dim)
+    left, right = halves(self.float(), dim)
     value, gate = (right, left) if activate_left else (left, right)
     gelu = F.gelu(gate, approximate="tanh" if approximate else "none")
     return (value * gelu).to(self.dtype), gelu.to(self.dtype)
@@ -464,9 +465,9 @@ def _softmax_cross_entropy_with_logits(self, labels):
 
 
 def _turned(x, mode: str):
+    first, second = halves(x, interleaved=mode == "interleave")
     if mode == "interleave":
-        return torch.stack([-x[..., 1::2], x[..., ::2]], -1).flatten(-2)
-    first, second = x.chunk(2, -1)
+        return torch.stack([-second, first], -1).flatten(-2)
     return torch.cat([-second, first], -1)
 
 

@@ -65,6 +65,16 @@ class NPUGraph:
     def reset(self) -> None:
         self._calls.clear()
 
+    def _keep_as_it_is(self, tensor: torch.Tensor) -> None:
+        """The operators recorded so far keep the tensor's shape, which is about to change: by another name for it."""
+        from torch.utils._pytree import tree_map
+
+        kept = tensor.detach()
+        self._calls = [
+            (operator, *(tree_map(lambda v: kept if v is tensor else v, part) for part in parts))
+            for operator, *parts in self._calls
+        ]
+
     def pool(self) -> tuple[int, int]:
         """A name for the graph's memory. There is one allocator here; it is taken where torch_npu takes it."""
         return graph_pool_handle()
@@ -316,6 +326,9 @@ def _recorder(into: NPUGraph):
             device = kwargs.get("device")
             if not on_device and not (device is not None and torch.device(device).type == "npu"):
                 return operator(*args, **kwargs)  # the host's own work
+            if torch.Tag.inplace_view in operator.tags:  # no kernel either; what came before read the tensor as it was
+                into._keep_as_it_is(args[0])
+                return operator(*args, **kwargs)
             if (
                 operator.is_view
                 or name.startswith(("aten::empty", "aten::new_empty"))

@@ -126,11 +126,14 @@ _SETTINGS = """max_split_size_mb garbage_collection_threshold expandable_segment
 
 def _set_allocator_settings(settings: str) -> None:
     """PYTORCH_NPU_ALLOC_CONF. per_process_memory_fraction counts; throw_on_npumalloc_oom:True is what happens here in
-    any case; a warning names the others. Raises RuntimeError for a setting that torch_npu has not."""
+    any case; a warning names the others. Raises RuntimeError for a setting that torch_npu has not, or its value."""
     for setting in filter(None, settings.replace(" ", "").split(",")):
         name, _, value = setting.partition(":")
         if name == "per_process_memory_fraction":
-            set_per_process_memory_fraction(float(value))
+            try:
+                set_per_process_memory_fraction(float(value))
+            except ValueError:
+                raise RuntimeError(f"{name} wants a number from 0 to 1, not {value!r}") from None
         elif name == "throw_on_npumalloc_oom":
             if value not in ("True", "False"):
                 raise RuntimeError("Expected a single True/False argument for throw_on_npumalloc_oom")

@@ -1,11 +1,13 @@
 """Public names of the real torch.npu (torch_npu 2.13): which the simulated device has, and what to use for the others.
 
-scripts/torch_npu_names.py writes the table of them.
+scripts/torch_npu_names.py writes the table of them. At the end, what its operators ask of their arguments.
 """
 
 from __future__ import annotations
 
 import enum
+
+import torch
 
 from labkit import messages
 
@@ -93,3 +95,27 @@ def use(name: str) -> str:
     """What a program can use for an operator of torch_npu that the simulation has not."""
     group = next((g for words, g in _USE.items() if any(word in name for word in words.split())), "else")
     return messages.text(f"device.use.{group}")
+
+
+# ---- said before anything is computed or stored
+
+
+def halves(x: torch.Tensor, dim: int = -1, interleaved: bool = False) -> tuple[torch.Tensor, torch.Tensor]:
+    """x in two along an axis: the first and the second half, or every other one. Raises RuntimeError where the axis is
+    of odd length: chunk() would make parts of different sizes, and what multiplies them may broadcast one."""
+    count = x.size(dim)
+    if count % 2:
+        raise RuntimeError(messages.text("device.no_halves", dim=dim, count=count))
+    if interleaved:
+        pairs = x.unflatten(dim, (count // 2, 2))
+        after = dim if dim < 0 else dim + 1
+        return pairs.select(after, 0), pairs.select(after, 1)
+    return x.narrow(dim, 0, count // 2), x.narrow(dim, count // 2, count // 2)
+
+
+def known_format(number) -> Format:
+    """A format by AscendCL's number. Raises RuntimeError for one that there is not."""
+    try:
+        return Format(int(number))
+    except ValueError:
+        raise RuntimeError(messages.text("device.no_format", number=number)) from None

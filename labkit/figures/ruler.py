@@ -43,7 +43,7 @@ class Buffer:
 def _get(item, *names, default=None):
     for name in names:
         value = item.get(name) if isinstance(item, Mapping) else getattr(item, name, None)
-        if value is not None:
+        if value is not None and not callable(value):  # every tuple has a method `index`
             return value
     return default
 
@@ -63,12 +63,15 @@ def read_buffers(items: Iterable, align: int = 32) -> list[Buffer]:
         kind, group = str(_get(item, "kind", default="buf")), _get(item, "group")
         # a launch knows which queue a slot belongs to, but not the learner's variable
         if name == pos and group is not None:
-            name = text(
-                "fig_group", kind=text("fig_group_queue" if kind == "queue" else f"fig_kind_{kind}"), group=group
-            )
+            name = text("fig_group", kind=text("fig_group_queue") if kind == "queue" else _kind(kind), group=group)
         buffers.append(Buffer(name, pos, addr, int(count), kind, int(_get(item, "index", "slot", default=0))))
         cursor = addr + -(-int(count) // align) * align
     return sorted(buffers, key=lambda b: (b.addr, b.end))
+
+
+def _kind(kind: str) -> str:
+    """In words; a kind of one's own is called what it is called."""
+    return text(f"fig_kind_{kind}") if kind in ("queue", "buf", "local") else kind
 
 
 def blocks_text(count: int, align: int = 32) -> str:
@@ -164,7 +167,9 @@ def _bar(c: Canvas, y: float, items, lanes, pieces, size: int, reserved: int, en
     height = 44
     lift = 18 if over else 0
     top = y + 18 + lift
-    step = next(s * KB for s in (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024) if span / (s * KB) <= 9)
+    step = KB
+    while span / step > 9:
+        step *= 2
     for tick in range(0, span + 1, step):
         c.line(x(tick), top - 5, x(tick), top, "l")
         marks = [x(usable), x(size), RIGHT] + [
@@ -260,7 +265,7 @@ def _table(c: Canvas, y: float, items: list[Buffer], align: int, usable: int, hi
             c.rect(LEFT, y - 13, RIGHT - LEFT, 18, cls="o", rx=3)
         c.rect(LEFT + 3, y - 11, 20, 14, _FILLS.get(b.pos, "ochre/grid"), rx=2)
         c.inside(LEFT + 3, y - 11, 20, 14, str(i), _FILLS.get(b.pos, "ochre/grid"), size=11)
-        kind = text(f"fig_kind_{b.kind}") if b.kind in ("queue", "buf", "local") else b.kind
+        kind = _kind(b.kind)
         slot = f"{kind} {b.index}" if b.kind == "queue" else kind
         note = []
         wrong = b.addr % align or b.end > usable

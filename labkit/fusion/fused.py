@@ -13,7 +13,7 @@ from labkit.codegen import DOWN, PIECES, ROWS, WIDE, Plan, Refused, clock, tilin
 from labkit.codegen.ir import identifier
 from labkit.codegen.places import narrow_pitch, narrow_pitches
 from labkit.fusion import lower as lowering
-from labkit.fusion.graph import Traced, names_of, refuse, trace
+from labkit.fusion.graph import Traced, distinct, names_of, refuse, trace
 from labkit.fusion.space import Space, space
 from labkit.launch.kernel import Kernel
 from labkit.launch.kernel import kernel as build
@@ -288,7 +288,7 @@ class FusedKernel:
             if self.parameters:
                 function, own = _lifted(function, self.count)
                 names = [*names, *own]
-            self._graphs[key] = trace(function, tensors, names)
+            self._graphs[key] = trace(function, tensors, distinct(names))
         return self._graphs[key]
 
     def _space(self, tensors: list, shape: str) -> Space:

@@ -7,6 +7,7 @@ of every node that is longer than one therefore belongs to an axis of one common
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -61,6 +62,17 @@ def names_of(function: Callable, count: int) -> list[str]:
     if any(p.kind == p.VAR_POSITIONAL for p in parameters) or len(names) < count:
         names += [f"x{i}" for i in range(len(names), count)]
     return names[:count]
+
+
+def distinct(names: list[str]) -> list[str]:
+    """Each name once, and none that an output has (space.py); the second of two is numbered."""
+    made: list[str] = []
+    for name in names:
+        free, number = name, 2
+        while free in made or re.fullmatch(r"out\d*", free) or (free != name and free in names):
+            free, number = f"{name}_{number}", number + 1
+        made.append(free)
+    return made
 
 
 def trace(function: Callable, tensors: list, names: list[str]) -> Traced:
@@ -161,6 +173,8 @@ class _Axes:
         nodes = self.traced.graph.graph.nodes
         for node in nodes:
             if node.op == "placeholder":
+                if 0 in shape_of(node):  # a reduction may give it a shape that is not empty
+                    raise refuse("empty", name=node.name)
                 self.of[node] = [self.new(n) for n in shape_of(node)]
             elif node.op == "get_attr":
                 self.of[node] = [None for _ in self._attribute(node).shape]
@@ -194,7 +208,7 @@ class _Axes:
         if 0 in (shape or ()):
             raise refuse("empty", name=node.name)
         handler = (
-            self._view if name in VIEWS or name == "squeeze" else
+            self._view if name in VIEWS else
             self._expand if name == "expand" else
             self._turned if name in TURNED else
             self._constant if name in CONSTANTS else

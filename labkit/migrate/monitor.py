@@ -58,7 +58,7 @@ class Anomaly:
 class Monitor:
     """watch: patterns of the modules whose outputs are looked at, outermost first. every: steps between two looks at
     zeros among the gradients. curvature_every: steps between two estimates of the curvature, 0 for none (two
-    forward and backward passes each). rows: one dict a step."""
+    forward and backward passes each). rows: one dict a step. Raises ValueError for every < 1, curvature_every < 0."""
 
     SETTLE = 20  # steps before a loss or a norm can be far from the last ones, and how many those are
     LOSS_FAR = 1.0  # this much, and ten times what it usually changes in a step, above the last five
@@ -76,6 +76,8 @@ class Monitor:
         every: int = 10,
         curvature_every: int = 0,
     ):
+        if every < 1 or curvature_every < 0:
+            raise ValueError(f"every={every}, curvature_every={curvature_every}: want at least 1, and at least 0.")
         self.watch, self.every, self.curvature_every = watch, every, curvature_every
         self.rows: list[dict[str, Any]] = []
         self.anomalies: list[Anomaly] = []
@@ -123,10 +125,13 @@ class Monitor:
 
     def observe(self, number: int, loss: torch.Tensor) -> dict[str, torch.Tensor]:
         """What the step's one read is to bring: tensors of one dimension on the device. Gradients are unscaled."""
-        gradients = [m.grad for m in self.masters.parameters if m.grad is not None]
-        found = {"peaks": torch.stack([self._peaks[n].float() for n in self.modules if n in self._peaks])}
-        found["norms"] = torch.stack(torch._foreach_norm(gradients))
-        if number % self.every == 0:
+        filled = [(name, m.grad) for name, m in zip(self._parameters, self.masters.parameters) if m.grad is not None]
+        self._normed, gradients = [name for name, _ in filled], [g for _, g in filled]
+        none = loss.new_empty(0, dtype=torch.float32)
+        # in the order in which the modules ran: the first that overflows is the cause
+        found = {"peaks": torch.stack([p.float() for p in self._peaks.values()]) if self._peaks else none}
+        found["norms"] = torch.stack(torch._foreach_norm(gradients)) if gradients else none
+        if gradients and number % self.every == 0:
             whole = torch.cat([g.flatten() for g in gradients])
             found["filled"] = torch.count_nonzero(whole).float().reshape(1)
             self._size = whole.numel()
@@ -162,10 +167,12 @@ class Monitor:
             self.masters.publish()
             loss()
 
-        self.rows[-1]["curvature"] = curvature(anew, self.masters.parameters, seed=self.rows[-1]["step"])
-        self.masters.publish()
-        for p in self.masters.parameters:
-            p.grad = None
+        try:
+            self.rows[-1]["curvature"] = curvature(anew, self.masters.parameters, seed=self.rows[-1]["step"])
+        finally:
+            self.masters.publish()
+            for p in self.masters.parameters:
+                p.grad = None
 
     # ---- what is wrong
 
@@ -181,8 +188,9 @@ class Monitor:
             return "ranks alike", "", "stop"
         for name, peak in zip(self._peaks, noted["peaks"]):
             if not math.isfinite(peak):
-                own = next(self.masters.model.get_submodule(name).parameters()).dtype
-                return "activation overflow", name, "stop" if own == torch.float32 else "raise precision"
+                weights = self.masters.model.get_submodule(name).parameters()
+                higher = any(p.dtype != torch.float32 for p in weights)
+                return "activation overflow", name, "raise precision" if higher else "stop"
         for name, peak in zip(self._peaks, noted["peaks"]):
             if self._again(f"dead {name}", peak == 0) >= self.DEAD:
                 return "dead layer", name, "stop"
@@ -209,7 +217,7 @@ class Monitor:
             can = self.scale.enabled and used < self.HIGHEST
             return "underflow", "", "raise scale" if can else "stop"
         parts: dict[str, float] = {}  # `model.vision_tower`, say: the largest norm in it
-        for name, norm in zip(self._parameters, noted["norms"]):
+        for name, norm in zip(self._normed, noted["norms"]):
             part = ".".join(name.split(".")[:2])
             parts[part] = max(parts.get(part, 0.0), norm)
         for part, largest in parts.items():
@@ -241,8 +249,10 @@ class Monitor:
     def _peak(self, name: str, out: Any) -> None:
         if not torch.is_grad_enabled():
             return
-        first = next(t for t in tree_leaves(out) if isinstance(t, torch.Tensor))
-        self._peaks[name] = torch.linalg.vector_norm(first.detach(), math.inf)
+        numbers = (t for t in tree_leaves(out) if isinstance(t, torch.Tensor) and t.is_floating_point() and t.numel())
+        first = next(numbers, None)
+        if first is not None:
+            self._peaks[name] = torch.linalg.vector_norm(first.detach(), math.inf)
 
 
 def curvature(loss: Any, weights: list[torch.Tensor], step: float = 1e-2, seed: int = 0) -> float:
@@ -263,19 +273,22 @@ def curvature(loss: Any, weights: list[torch.Tensor], step: float = 1e-2, seed: 
         far = [step * (norm / math.sqrt(n)) if norm else step for norm, n in zip(norms, sizes)]
         before, kept = [w.clone() for w in weights], [w.grad for w in weights]
     sides = []
-    for way in (1, -1):
+    try:
+        for way in (1, -1):
+            with torch.no_grad():
+                torch._foreach_copy_(
+                    weights, torch._foreach_add(before, torch._foreach_mul(vector, [way * f for f in far]))
+                )
+            for w in weights:
+                w.grad = None
+            loss()
+            sides.append([torch.zeros_like(w) if w.grad is None else w.grad for w in weights])
+    finally:  # loss() may run out of memory, say: training goes on from the weights that were there
         with torch.no_grad():
-            torch._foreach_copy_(
-                weights, torch._foreach_add(before, torch._foreach_mul(vector, [way * f for f in far]))
-            )
-        for w in weights:
-            w.grad = None
-        loss()
-        sides.append([torch.zeros_like(w) if w.grad is None else w.grad for w in weights])
-    with torch.no_grad():
-        torch._foreach_copy_(weights, before)
+            torch._foreach_copy_(weights, before)
         for w, grad in zip(weights, kept):
             w.grad = grad
+    with torch.no_grad():
         across = torch._foreach_mul(torch._foreach_sub(*sides), vector)
         found = torch.stack([t.sum() for t in across]).tolist()
     return sum(value / (2 * f) for value, f in zip(found, far))

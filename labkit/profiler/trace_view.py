@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from pathlib import Path
 
@@ -222,11 +223,13 @@ class TraceView:
         pid, rows = self.pid("MsprofTx"), {}
         for mark in sorted(self.marks, key=lambda m: (m.begin, -m.end)):
             tid = self.layout.tid(mark.thread)
-            while rows.get(tid) and mark.begin < rows[tid][-1] < mark.end:
+            while True:
+                stack = rows.setdefault(tid, [])
+                while stack and stack[-1] <= mark.begin:  # they have ended: what is left encloses it, or overlaps
+                    stack.pop()
+                if not stack or mark.end <= stack[-1]:
+                    break
                 tid += 1000
-            stack = rows.setdefault(tid, [])
-            while stack and stack[-1] <= mark.begin:
-                stack.pop()
             stack.append(mark.end)
             self._slice(mark.message, pid, tid, mark.begin, mark.end,
                         {"event_type": mark.kind, "domain": mark.domain})  # fmt: skip
@@ -234,10 +237,7 @@ class TraceView:
 
 
 def elements(facts: TensorFacts) -> int:
-    count = 1
-    for size in facts.shape:
-        count *= size
-    return count
+    return math.prod(facts.shape)
 
 
 def host_arguments(span: Span, layout: Layout) -> dict:

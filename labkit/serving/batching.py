@@ -49,9 +49,11 @@ class Scheduler:
         self.running: list[Request] = []
 
     def submit(self, request: Request) -> None:
-        """Raises TooLong, QueueFull."""
+        """Raises TooLong, QueueFull, and ValueError for a request without a prompt or an answer."""
         s = self.settings
-        if request.prompt + request.answer > s.max_length or request.prompt < 1 or request.answer < 1:
+        if request.prompt < 1 or request.answer < 1:
+            raise ValueError(messages.text("serving.no_tokens", prompt=request.prompt, answer=request.answer))
+        if request.prompt + request.answer > s.max_length:
             raise TooLong(
                 messages.text(
                     "serving.too_long", prompt=request.prompt, answer=request.answer, most=self.settings.max_length

@@ -40,7 +40,7 @@ class Engine:
     # ---- requests
 
     def submit(self, request: Request) -> None:
-        """Takes a request into the queue. Raises TooLong, QueueFull."""
+        """Takes a request into the queue. Raises TooLong, QueueFull, ValueError."""
         if request.tokens is None:  # a simulated load says how many; any will do
             text = request.prompt - (PROMPT_ROWS if request.features is not None else 0)
             request.tokens = [(7 * request.id + i) % 256 for i in range(text)]

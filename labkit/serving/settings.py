@@ -47,6 +47,12 @@ class Settings:
     queue: int | None = None  # requests that may wait; None: any number
 
     def __post_init__(self):
+        for name in ("max_length", "slots", "page", "max_batch", "prefill_tokens"):
+            if getattr(self, name) < 1:
+                raise ValueError(messages.text("serving.no_size", name=name, value=getattr(self, name)))
+        for name in ("cached_inputs", "queue"):
+            if (getattr(self, name) or 0) < 0:
+                raise ValueError(messages.text("serving.negative", name=name, value=getattr(self, name)))
         if self.max_length % self.page or (self.chunk is not None and self.chunk < LEAST_CHUNK):
             raise ValueError(messages.text("serving.sizes", chunk=LEAST_CHUNK))
 

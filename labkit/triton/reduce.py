@@ -26,13 +26,34 @@ COMBINERS = {
 }  # fmt: skip
 
 
+GREATER, LESS, UNEQUAL = 2, 4, 13  # MLIR's numbers: ordered >, ordered <, unordered !=
+
+
 def combiner(block: Block) -> str | None:
-    names = tuple(op.name for op in block.ops[:-1])
+    """The unit's instruction that does what the function does; None: none, or not seen to."""
+    *ops, end = block.ops
+    names = tuple(op.name for op in ops)
+    if end.operands != [op.result for op in ops[-1:]]:
+        return None
     if names in COMBINERS:
-        return COMBINERS[names]
+        return COMBINERS[names] if of_both(block, ops[0]) else None
     if names == ("arith.cmpf", "arith.cmpf", "arith.ori", "arith.select"):  # the larger or smaller one, NaN wins
-        return {2: "Max", 4: "Min"}[block.ops[0].int("predicate")]
+        left, right = block.args
+        beats, is_nan, either, chosen = ops
+        if (
+            beats.operands == [left, right]
+            and is_nan.operands == [left, left]
+            and is_nan.int("predicate") == UNEQUAL
+            and set(either.operands) == {beats.result, is_nan.result}
+            and chosen.operands == [either.result, left, right]
+        ):
+            return {GREATER: "Max", LESS: "Min"}.get(beats.int("predicate"))
     return None
+
+
+def of_both(block: Block, op: Op) -> bool:
+    """Whether it is worked out of the function's two arguments, one of each."""
+    return len(block.args) == 2 and set(op.operands) == set(block.args)
 
 
 @lowers("tt.reduce")
@@ -135,14 +156,22 @@ def floats(k: Kernel, op: Op, src: Tile, kind: str, shape: tuple[int, ...], axis
 def integers(k: Kernel, op: Op, src: Tile, kind: str, shape: tuple[int, ...], axis: int) -> Tile | str:
     """Exact: halves of a row are folded into each other."""
     v = op.result
+    if shape[axis] == 1:  # nothing to reduce, and the axis that is left is not to be
+        if not layout.wide_dims(shape):
+            return fetch(k, src, v.name or "value")
+        made = k.buffer(src.elem, v.shape, v.name or "t")
+        move(k, made, src)
+        return made
+    taken = src
     if src.elem != "i32":
-        wide = k.buffer("i32", shape, "wide")
-        cast(k, wide, src)
-        src = wide
+        src = k.buffer("i32", shape, "wide")
+        cast(k, src, taken)
     tall, wide, pitch = layout.rows(shape), layout.width(shape), layout.pitch(shape)
     k.helpers.add(f"Fold{kind}")
     with k.scratch("i32", shape, "folded") as folded:
         k.emit(f"Adds({folded.var}, {src.var}, static_cast<int32_t>(0), {layout.count(shape)});")
+        if src is not taken:
+            k.done(src)
         if not v.shape:
             name = k.fresh(v.name or kind.lower())
             k.emit(f"const int32_t {name} = Fold{kind}({folded.var}, {wide});")
@@ -266,9 +295,12 @@ DOWN = {"arith.addf": "Add", "arith.mulf": "Mul", "arith.addi": "Add", "arith.mu
 
 def downwards(k: Kernel, op: Op, axis: int) -> bool:
     """Down the rows of a tile: a row and the one before it are one instruction."""
-    v, names = op.result, [o.name for o in op.blocks[0].ops[:-1]]
+    v, block = op.result, op.blocks[0]
+    names = [o.name for o in block.ops[:-1]]
     dims = layout.wide_dims(v.shape)
     if len(op.operands) > 1 or len(dims) != 2 or axis != dims[0] or len(names) != 1 or names[0] not in DOWN:
+        return False
+    if not of_both(block, block.ops[0]) or block.ops[-1].operands != [block.ops[0].result]:
         return False
     if v.elem not in ("f32", "f16", "i32", "i16"):
         return False

@@ -59,7 +59,6 @@ class _Space:
         self.ways: dict[tuple, Way] = {}  # full key -> how it is cut
         self.whys: dict[tuple, str] = {}
         self.times: dict[Way, float] = {}
-        self.launched: dict[str, list] = {}
 
     # ---- all candidates
 

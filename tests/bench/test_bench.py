@@ -247,6 +247,22 @@ def test_pytest_benchmarks_form(tmp_path):
         bench.load(path)
 
 
+def test_times_of_nothing_in_pytest_benchmarks_form(tmp_path):
+    """A modelled time may be 0; no time at all is no measurement, and half an entry no file of its."""
+    nothing = bench.Measurement("nothing", np.zeros(2), np.array([]), "modelled", "warm")
+    path = bench.save_for_pytest_benchmark(tmp_path / "p.json", [nothing])
+    assert json.loads(path.read_text())["benchmarks"][0]["stats"]["ops"] == 0
+    assert bench.load(path)[0].samples.tolist() == [0, 0]
+    with pytest.raises(ValueError, match="none has no times"):
+        bench.save_for_pytest_benchmark(
+            path, [bench.Measurement("none", np.array([]), np.array([]), "modelled", "warm")]
+        )
+    for document in ({}, {"benchmarks": 5}, {"benchmarks": [{}]}, {"benchmarks": [{"stats": {"data": [1.0]}}]}):
+        path.write_text(json.dumps(document))
+        with pytest.raises(ValueError, match="p.json"):
+            bench.load(path)
+
+
 def test_the_gate(tmp_path):
     old = bench.save(tmp_path / "old.json", [made(), made("add"), made("gone")])
     same = bench.save(tmp_path / "same.json", [made(seed=1), made("add", seed=2), made("gone", seed=3)])

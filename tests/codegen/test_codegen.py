@@ -123,6 +123,15 @@ def test_nothing_is_read_that_was_never_written():
     assert "\nprivate:\n" in text
 
 
+def test_names_that_differ_in_case_only_have_places_of_their_own():
+    b = Builder("cases", shape=PIECES)
+    a, again, third = (b.load(Tensor(name, "f32")) for name in ("a", "A", "a_2"))
+    b.store(Tensor("y", "f32"), b.binary("sub", b.binary("sub", a, again), third))
+    plan = codegen.plan(b.done())
+    names = [p.name for p in plan.places if p.tensor is not None]
+    assert names[:3] == ["A_IN", "A_2_IN", "A_2_2_IN"] and len(set(names)) == len(names)
+
+
 def test_refusals():
     with pytest.raises(Refused, match="stores nothing"):
         Builder("nothing").done()
@@ -213,7 +222,7 @@ WRONG = {
 }  # fmt: skip
 
 
-def _taken(self, step, i, last, holds, section):
+def _taken(self, step, i, last, holds):
     return self.place[step.ins[0]] if step.op in places.IN_PLACE else None
 
 

@@ -149,6 +149,50 @@ def test_what_does_nothing_here():
     assert equal(torch_npu.dropout_with_byte_mask(x, 0.25, training=False), x)
 
 
+ODD = {
+    "swiglu": lambda npu: npu.npu_swiglu(draw(4, 3).npu()),
+    "swiglu of one": lambda npu: npu.npu_swiglu(draw(4, 1).npu()),
+    "swiglu of rows": lambda npu: npu.npu_swiglu(draw(3, 4).npu(), dim=0),
+    "geglu": lambda npu: npu.npu_geglu(draw(4, 3).npu()),
+    "clipped": lambda npu: npu.npu_clipped_swiglu(draw(4, 3).npu(), interleaved=False),
+    "clipped, interleaved": lambda npu: npu.npu_clipped_swiglu(draw(4, 3).npu()),
+    "rotary": lambda npu: npu.npu_rotary_mul(*(draw(1, 1, 1, 5).npu() for _ in range(3))),
+    "rotary, interleaved": lambda npu: npu.npu_rotary_mul(*(draw(1, 1, 1, 5).npu() for _ in range(3)), "interleave"),
+    "interleaved rope": lambda npu: npu.npu_interleave_rope(*(draw(1, 1, 1, 5).npu() for _ in range(3))),
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_an_odd_number_has_no_halves(name):
+    import torch_npu
+
+    with pytest.raises(RuntimeError, match="has no two halves"):
+        ODD[name](torch_npu)
+
+
+def test_what_may_be_none_may_be_none():
+    import torch_npu
+
+    given = draw(2, 4, 3).npu(), 2, torch.ones(4).npu(), torch.ones(4).npu()
+    want = torch_npu.npu_group_norm_swish(*given)
+    for none in ({"eps": None}, {"swish_scale": None}):
+        assert all(equal(a, b) for a, b in zip(torch_npu.npu_group_norm_swish(*given, **none), want))
+
+
+def test_a_format_that_there_is_not():
+    import torch_npu
+
+    x = draw(5, 5).npu()
+    for wrong in (
+        lambda: torch_npu.npu_format_cast(x, 12345),
+        lambda: torch_npu.npu_format_cast_(x, -7),
+        lambda: torch_npu.empty_with_format((4, 4), acl_format=5),
+    ):
+        with pytest.raises(RuntimeError, match="no format has the number"):
+            wrong()
+    assert torch_npu.get_npu_format(x) == 2
+
+
 def test_formats_go_with_copies(tmp_path):
     import copy
 

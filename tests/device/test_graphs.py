@@ -81,6 +81,41 @@ def test_several_results_views_and_out():
         assert equal(got.cpu(), wanted.cpu())
 
 
+TURNS = {
+    "unsqueeze_": lambda t: t.unsqueeze_(0),
+    "squeeze_": lambda t: t.squeeze_(1),
+    "t_": lambda t: t.squeeze(1).t_(),
+    "transpose_": lambda t: t.transpose_(0, 2),
+    "as_strided_": lambda t: t.as_strided_((3, 2), (1, 3)),
+}
+
+
+@pytest.mark.parametrize("turn", TURNS)
+def test_a_view_in_place_is_no_kernel(turn):
+    """The tensor has its new shape from the capture on; what was recorded before works with the old one."""
+
+    def work(z, x):
+        before = z + x
+        z.add_(1)
+        return before, TURNS[turn](z) * 2, z
+
+    x, z = torch.arange(6.0).reshape(2, 1, 3).npu(), torch.zeros(2, 1, 3).npu()
+    wanted = [t.cpu() for t in work(z.clone(), x)]
+    g, results = captured(work, z, x)
+    assert [t.shape for t in results] == [t.shape for t in wanted]
+    for _ in range(2):
+        z.zero_()
+        g.replay()
+        assert all(equal(got.cpu(), want) for got, want in zip(results, wanted))
+
+
+def test_a_result_that_is_turned_in_place():
+    g, y = captured(lambda x: (x * 2).t_().unsqueeze_(0), torch.arange(6.0).reshape(2, 3).npu())
+    for _ in range(2):
+        g.replay()
+        assert equal(y.cpu(), (torch.arange(6.0).reshape(2, 3) * 2).t().unsqueeze(0))
+
+
 def test_dropout_draws_anew():
     g, y = captured(lambda x: torch.nn.functional.dropout(x, 0.5), torch.ones(1000).npu())
     g.replay()

@@ -346,6 +346,9 @@ def test_settings_of_the_allocator():
         torch.npu.set_per_process_memory_fraction(1.0)
     with pytest.warns(UserWarning, match="max_split_size_mb"):
         settings("max_split_size_mb:50")
-    for wrong in ("throw_on_npumalloc_oom:maybe", "no_such_setting:1"):
+    for wrong in (
+        "throw_on_npumalloc_oom:maybe", "no_such_setting:1",
+        "per_process_memory_fraction:abc", "per_process_memory_fraction:2", "per_process_memory_fraction",
+    ):  # fmt: skip
         with pytest.raises(RuntimeError, match=wrong.partition(":")[0]):
             settings(wrong)

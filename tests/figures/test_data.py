@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import namedtuple
 
 import numpy as np
 import pytest
@@ -89,6 +90,20 @@ def test_ruler_of_a_record_shows_ub_only_once():
 def test_ruler_refuses(wrong):
     with pytest.raises(ValueError):
         figures.memory_ruler([], **wrong)
+
+
+@pytest.mark.parametrize("size", [10 << 20, 16 << 20, 1 << 30])
+def test_ruler_of_more_than_any_chip_has(size):
+    figure = figures.memory_ruler([dict(name="a", bytes=64)], size=size)
+    ticks = [t for t in all_text(figure) if t.isdigit() and t not in "01"]
+    assert 2 <= len(ticks) <= 10
+
+
+def test_ruler_of_tuples_and_of_a_kind_of_ones_own():
+    piece = namedtuple("piece", "name pos addr bytes")  # it has a method `index`
+    assert "1 a VECIN" in figures.memory_ruler([piece("a", "VECIN", 0, 64)]).desc
+    own = figures.memory_ruler([dict(bytes=64, kind="mine", pos="X", group=1)])
+    assert "mine 1" in own.desc
 
 
 def test_ruler_refuses_a_buffer_without_size():

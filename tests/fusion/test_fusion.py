@@ -270,6 +270,48 @@ def test_a_column_with_batches_between_rows_and_columns(rows, batch, width):
         assert check.ok, check
 
 
+def named_out(out, b):
+    return out - b
+
+
+def named_out_alone(out):
+    return out * 2
+
+
+def named_outs(out0, b):
+    return out0 - b, out0 + b
+
+
+def named_by_case(a, A):
+    return a - A
+
+
+def named_twice(x1, *xs):
+    return x1 - xs[0]
+
+
+@pytest.mark.parametrize("function", [named_out, named_out_alone, named_outs, named_by_case, named_twice])
+def test_a_tensor_may_have_any_name(function):
+    given = [values(3, 70, seed=i) for i in range(1 if function is named_out_alone else 2)]
+    made = fusion.kernel(function, given)(*(t.npu() for t in given))
+    want = function(*given)
+    for got, expected in zip(*(t if isinstance(t, (tuple, list)) else [t] for t in (made, want))):
+        assert torch.equal(got.cpu(), expected)
+
+
+def test_a_parameter_may_be_called_as_a_tensor_is():
+    class Scaled(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = torch.nn.Parameter(values(70))
+
+        def forward(self, weight):
+            return weight * self.weight
+
+    module, x = Scaled(), values(3, 70, seed=1)
+    assert torch.equal(fusion.kernel(module, (x,))(x.npu()).cpu(), module(x).detach())
+
+
 # ---- what it refuses
 
 
@@ -284,6 +326,7 @@ REFUSED = {
     "raises to": (lambda x: x**2.5, (values(3, 4),)),
     "integers or conditions": (lambda x: x.amax(-1), (values(3, 4).int(),)),
     "no elements": (lambda x: x + 1, (values(0, 4),)),
+    "x has no elements": (lambda x: x.sum(-1), (values(4, 0),)),
     "itself: pass it": (lambda x, held=values(4): x + held, (values(3, 4),)),
 }
 

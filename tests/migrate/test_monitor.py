@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import math
 import os
+from collections import OrderedDict
 
 import pytest
 import torch
@@ -58,7 +60,7 @@ class Quiet(Monitor):
     def __init__(self, ranks):
         super().__init__()
         self._batch, self._peaks, self.noted = "", {}, {"peaks": [], "norms": [1.0], "ranks": ranks}
-        self._parameters = ["a.b.c"]
+        self._normed = ["a.b.c"]
 
     def again(self):
         return self._verdict(0, 1.0, 1.0, False, self.noted, 1.0)
@@ -70,6 +72,107 @@ def test_ranks_are_told_apart():
     assert [alike.again()[0] for _ in range(5)] == ["", "", "", "", "ranks alike"]
     different = Quiet([1.0, 1.5])
     assert [different.again()[0] for _ in range(6)] == [""] * 6
+
+
+class Backwards(torch.nn.Module):
+    """Its modules run in another order than that in which they are kept; one of them not at all."""
+
+    def __init__(self):
+        super().__init__()
+        self.mlp, self.attn, self.unused, self.head = (torch.nn.Linear(4, 4) for _ in range(4))
+
+    def forward(self, x):
+        return self.head(self.mlp(self.attn(x)))
+
+
+class OfNothing(torch.nn.Module):
+    """Watched modules without a weight, and without a tensor to show."""
+
+    def __init__(self):
+        super().__init__()
+        self.attn, self.mlp, self.head = torch.nn.Softmax(-1), Silent(), torch.nn.Linear(4, 4)
+
+    def forward(self, x):
+        self.mlp(x)
+        return self.attn(self.head(x) * math.nan)
+
+
+class Silent(torch.nn.Module):
+    def forward(self, x):
+        return "no tensor"
+
+
+def steps_of(network, steps: int = 3, every: int = 10, loss=lambda out: out.sum(), policy=None):
+    """A monitor's view of steps of training that change nothing."""
+    watch, masters = Monitor(every=every), precision.Masters(network, policy)
+    watch.attach(masters, precision.LossScale("cpu", enabled=False))
+    batch = {"pixel_values": torch.tensor([0.0, 1.0]), "labels": torch.tensor([1, 2])}
+    for number in range(1, steps + 1):  # zeros are looked at in step 0 and every tenth
+        watch.look(batch)
+        for p in masters.parameters:
+            p.grad = None
+        value = loss(network(torch.ones(1, 4)))
+        if value.requires_grad:
+            value.backward()
+        noted = {key: t.tolist() for key, t in watch.observe(number, value).items()}
+        watch.judge(number, value.item(), 1.0, False, noted, 1.0)
+    watch.detach()
+    return watch
+
+
+def filled(linear, weight, bias):
+    with torch.no_grad():
+        linear.weight.fill_(weight)
+        linear.bias.fill_(bias)
+
+
+def test_a_module_is_named_by_its_own_peak():
+    network = Backwards()
+    filled(network.attn, 0.0, 0.0)  # dead, and runs first
+    filled(network.mlp, 0.0, 3.0)
+    filled(network.head, 1.0, 0.0)
+    watch = steps_of(network)
+    assert [(a.kind, a.where) for a in watch.anomalies] == [("dead layer", "attn")]
+    assert (watch.rows[0]["peak attn"], watch.rows[0]["peak mlp"]) == (0.0, 3.0)
+    filled(network.attn, 0.0, math.inf)
+    filled(network.mlp, 1.0, 0.0)  # inf goes on through it
+    first = steps_of(network, steps=1).anomalies[0]
+    assert (first.kind, first.where, first.action) == ("activation overflow", "attn", "stop")
+
+
+def test_a_norm_is_named_by_its_own_parameter():
+    network = Backwards()
+    filled(network.mlp, 1.0, 0.0)
+    filled(network.head, 0.0, 1.0)  # nothing comes back through it
+    watch = steps_of(network)
+    assert "unused.weight" in watch._parameters and len(watch._normed) == 6
+    first = watch.anomalies[0]  # only `head` has a gradient, and `unused` none that could be zero
+    assert (first.kind, first.where) == ("no gradient", "mlp.weight")
+
+
+def test_a_step_without_any_gradient_is_looked_at():
+    watch = steps_of(Backwards(), every=1, loss=lambda out: torch.tensor(1.0))
+    assert watch.anomalies == [] and len(watch.rows) == 3 and "zeros" not in watch.rows[0]
+
+
+def test_a_module_without_weights_is_named():
+    """And one that gives no tensor is not looked at."""
+    watch = steps_of(OfNothing(), steps=1)
+    assert [(a.kind, a.where, a.action) for a in watch.anomalies] == [("activation overflow", "attn", "stop")]
+    assert "peak mlp" not in watch.rows[0]
+
+
+def test_precision_is_raised_where_any_weight_is_not_fp32():
+    class Attention(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.norm, self.out = torch.nn.LayerNorm(4), torch.nn.Linear(4, 4)
+
+        def forward(self, x):
+            return self.out(self.norm(x).to(self.out.weight.dtype)).float() * math.inf
+
+    first = steps_of(torch.nn.Sequential(OrderedDict(attn=Attention())), steps=1, policy=precision.Policy()).anomalies
+    assert (first[0].where, first[0].action) == ("attn", "raise precision")
 
 
 def watched(rank: int, name: str):
@@ -112,6 +215,31 @@ def test_curvature_of_a_sum_of_squares():
         curvature(loss, weights, step=0)
 
 
+def test_curvature_puts_back_what_it_moved_where_the_loss_raises():
+    weights, calls = [torch.ones(3, requires_grad=True)], []
+    weights[0].grad = kept = torch.full((3,), 5.0)
+
+    def loss():
+        weights[0].sum().backward()
+        calls.append(1)
+        if len(calls) > 1:
+            raise MemoryError
+
+    with pytest.raises(MemoryError):
+        curvature(loss, weights)
+    assert torch.equal(weights[0].detach(), torch.ones(3)) and weights[0].grad is kept
+
+
+def test_a_model_is_put_back_where_its_loss_raises():
+    network, watch = torch.nn.Sequential(OrderedDict(attn=torch.nn.Linear(4, 4))), Monitor()
+    watch.attach(precision.Masters(network, precision.Policy(keep=())), None)
+    watch.rows = [{"step": 0}]
+    before = [p.detach().clone() for p in network.parameters()]
+    with pytest.raises(ZeroDivisionError):
+        watch.bend(lambda: 1 / 0)
+    assert all(torch.equal(a, b) for a, b in zip(before, network.parameters()))
+
+
 def test_curvature_is_noted_and_changes_nothing():
     runs = []
     for every in (0, 2):
@@ -130,6 +258,12 @@ def test_bad_names_say_what_is_there():
         failures.run("pixels")
     with pytest.raises(ValueError, match="named_modules"):
         Monitor(watch=("nothing*",)).attach(precision.Masters(model.small(0), None), None)
+
+
+@pytest.mark.parametrize("sizes", [{"every": 0}, {"every": -1}, {"curvature_every": -1}])
+def test_steps_between_two_looks_are_counted_from_one(sizes):
+    with pytest.raises(ValueError, match="at least 1"):
+        Monitor(**sizes)
 
 
 def test_the_table_holds_every_failure_and_what_was_found():

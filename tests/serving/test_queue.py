@@ -149,6 +149,28 @@ def test_what_can_never_fit_and_what_is_too_much_are_refused():
         Settings(chunk=8)
 
 
+@pytest.mark.parametrize("prompt, answer", [(0, 5), (7, 0), (-1, 5)])
+def test_a_request_of_nothing_is_no_long_one(prompt, answer):
+    plan = Scheduler(NAIVE)
+    with pytest.raises(ValueError, match="at least one") as raised:
+        plan.submit(request(0, prompt, answer))
+    assert not isinstance(raised.value, TooLong) and not plan.waiting
+
+
+@pytest.mark.parametrize("name", ["max_length", "slots", "page", "max_batch", "prefill_tokens"])
+def test_a_size_of_nothing_is_refused(name):
+    for value in (0, -1):
+        with pytest.raises(ValueError, match=f"{name} is {value}"):
+            Settings(**{name: value})
+
+
+def test_a_limit_below_zero_is_refused():
+    for name in ("queue", "cached_inputs"):
+        Settings(**{name: 0})
+        with pytest.raises(ValueError, match=f"{name} is -1"):
+            Settings(**{name: -1})
+
+
 # ---- traffic
 
 

@@ -70,6 +70,135 @@ def scans(x, sums, products, states, both, HIGH: tl.constexpr, WIDE: tl.constexp
 
 
 @triton.jit
+def of_one(x, out, HIGH: tl.constexpr, WIDE: tl.constexpr, AXIS: tl.constexpr, WAY: tl.constexpr):
+    """Reductions of whole numbers and of bits along one of two axes, of which one may be of length 1."""
+    r, c = tl.arange(0, HIGH), tl.arange(0, WIDE)
+    v = tl.load(x + r[:, None] * WIDE + c[None, :])
+    if WAY == "sum":
+        made = tl.reduce(v, AXIS, plus)
+    elif WAY == "min":
+        made = tl.reduce(v, AXIS, smaller)
+    elif WAY == "max":
+        made = tl.reduce(v, AXIS, larger)
+    elif WAY == "any":
+        made = tl.reduce(v > 0, AXIS, either)
+    else:
+        made = tl.reduce(v > 0, AXIS, as_well)
+    tl.store(out + (c if AXIS == 0 else r), made.to(x.dtype.element_ty))
+
+
+@triton.jit
+def both_ends(x, most, least, HIGH: tl.constexpr, WIDE: tl.constexpr):
+    r = tl.arange(0, HIGH)
+    v = tl.load(x + r[:, None] * WIDE + tl.arange(0, WIDE)[None, :])
+    tl.store(most + r, tl.reduce(v, 1, larger))
+    tl.store(least + r, tl.reduce(v, 1, smaller))
+
+
+@triton.jit
+def plus(a, b):
+    return a + b
+
+
+@triton.jit
+def smaller(a, b):
+    return tl.minimum(a, b)
+
+
+@triton.jit
+def larger(a, b):
+    return tl.maximum(a, b)
+
+
+@triton.jit
+def either(a, b):
+    return a | b
+
+
+@triton.jit
+def as_well(a, b):
+    return a & b
+
+
+# The pattern that the vector unit's largest and smallest one are recognised by, and what only looks like it
+
+
+@triton.jit
+def larger_or_nan(a, b):
+    return tl.where((a > b) | (a != a), a, b)
+
+
+@triton.jit
+def smaller_or_nan(a, b):
+    return tl.where((a < b) | (a != a), a, b)
+
+
+@triton.jit
+def turned(a, b):
+    return tl.where((a > b) | (a != a), b, a)
+
+
+@triton.jit
+def not_less(a, b):
+    return tl.where((a >= b) | (a != a), a, b)
+
+
+@triton.jit
+def compared_backwards(a, b):
+    return tl.where((b > a) | (a != a), a, b)
+
+
+@triton.jit
+def nan_of_the_other(a, b):
+    return tl.where((a > b) | (b != b), a, b)
+
+
+@triton.jit
+def equal_to_itself(a, b):
+    return tl.where((a > b) | (a == a), a, b)
+
+
+@triton.jit
+def the_last_twice(a, b):
+    return b + b
+
+
+@triton.jit
+def the_first(a, b):
+    return a
+
+
+@triton.jit
+def by_a_function(x, out, N: tl.constexpr, WAY: tl.constexpr):
+    v = tl.load(x + tl.arange(0, N))
+    if WAY == "larger_or_nan":
+        made = tl.reduce(v, 0, larger_or_nan)
+    elif WAY == "smaller_or_nan":
+        made = tl.reduce(v, 0, smaller_or_nan)
+    elif WAY == "turned":
+        made = tl.reduce(v, 0, turned)
+    elif WAY == "not_less":
+        made = tl.reduce(v, 0, not_less)
+    elif WAY == "compared_backwards":
+        made = tl.reduce(v, 0, compared_backwards)
+    elif WAY == "nan_of_the_other":
+        made = tl.reduce(v, 0, nan_of_the_other)
+    elif WAY == "equal_to_itself":
+        made = tl.reduce(v, 0, equal_to_itself)
+    elif WAY == "the_last_twice":
+        made = tl.reduce(v, 0, the_last_twice)
+    elif WAY == "the_first":
+        made = tl.reduce(v, 0, the_first)
+    tl.store(out, made)
+
+
+@triton.jit
+def the_last_down(x, out, HIGH: tl.constexpr, WIDE: tl.constexpr):
+    at = tl.arange(0, HIGH)[:, None] * WIDE + tl.arange(0, WIDE)[None, :]
+    tl.store(out + at, tl.associative_scan(tl.load(x + at), 0, the_last_twice))
+
+
+@triton.jit
 def orders(x, out, N: tl.constexpr):
     """Rows of N: sorted, the four largest, turned round, two interleaved, gathered, counted."""
     at = tl.arange(0, N)

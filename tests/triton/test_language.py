@@ -3,6 +3,9 @@ lowerings, each of which these comparisons must see."""
 
 from __future__ import annotations
 
+import functools
+import re
+
 import pytest
 
 pytest.importorskip("triton", reason="Triton has wheels for Linux x86_64 and aarch64 only")
@@ -116,6 +119,74 @@ def test_scans_and_reductions_by_a_function_of_ones_own():
     assert torch.allclose(states.cpu(), torch.stack(want, 1), atol=1e-6)
     assert torch.allclose(both.cpu(), x.sum(1) + x.prod(1), rtol=1e-5)
     right()
+
+
+ALONG = {
+    "sum": lambda x, axis: x.sum(axis),
+    "min": lambda x, axis: x.amin(axis),
+    "max": lambda x, axis: x.amax(axis),
+    "any": lambda x, axis: (x > 0).any(axis),
+    "all": lambda x, axis: (x > 0).all(axis),
+}
+
+
+@pytest.mark.parametrize("dtype", [torch.int8, torch.int16, torch.int32, torch.int64])
+@pytest.mark.parametrize("way", ALONG)
+@pytest.mark.parametrize("shape", [(1, 32), (32, 1), (1, 1), (4, 32)])
+def test_an_axis_of_length_one_is_only_dropped(shape, way, dtype):
+    generator = torch.Generator().manual_seed(3)
+    x = torch.randint(-3, 4, shape, generator=generator).to(dtype)
+    for axis in (0, 1):
+        out = torch.full((shape[1 - axis],), 77, dtype=dtype).npu()
+        kernels.of_one[(1,)](x.npu(), out, *shape, AXIS=axis, WAY=way)
+        assert torch.equal(out.cpu(), ALONG[way](x, axis).to(dtype))
+        right()
+
+
+FOLDED = {
+    "larger_or_nan": lambda a, b: a if a > b or a != a else b,
+    "smaller_or_nan": lambda a, b: a if a < b or a != a else b,
+    "turned": lambda a, b: b if a > b or a != a else a,
+    "not_less": lambda a, b: a if a >= b or a != a else b,
+    "compared_backwards": lambda a, b: a if b > a or a != a else b,
+    "nan_of_the_other": lambda a, b: a if a > b or b != b else b,
+    "equal_to_itself": lambda a, b: a if a > b or a == a else b,
+    "the_last_twice": lambda a, b: b + b,
+    "the_first": lambda a, b: a,
+}
+
+
+@pytest.mark.parametrize("of", FOLDED)
+def test_a_function_is_taken_for_what_it_does(of):
+    x = torch.tensor([3.0, 1, 2, 5, 4, 7, 6, 8] + [2.0] * 8)
+    for x in (x, torch.cat((x[:3], torch.tensor([float("nan")]), x[4:]))):
+        out = torch.zeros(1).npu()
+        made = kernels.by_a_function[(1,)](x.npu(), out, N=16, WAY=of)
+        want = functools.reduce(FOLDED[of], x.tolist())
+        assert torch.equal(out.cpu(), torch.tensor([want])) or (want != want and out.isnan().item())
+        right()
+    by_the_unit = re.search(r"Reduce(Max|Min|Sum)\(", made.asm["asc"].decode().split("__global__")[1])
+    assert bool(by_the_unit) == (of in ("larger_or_nan", "smaller_or_nan")), "what is not known goes lane by lane"
+
+
+def test_a_scan_down_the_rows_takes_both_rows():
+    x = eighths(4, 16)
+    out = torch.zeros(4, 16).npu()
+    kernels.the_last_down[(1,)](x.npu(), out, HIGH=4, WIDE=16)
+    assert torch.equal(out.cpu(), torch.cat((x[:1], 2 * x[1:])))
+    right()
+
+
+def test_the_wide_copy_of_short_numbers_is_given_back():
+    x = eighths(4, 512).to(torch.int16)
+    most, least = (torch.zeros(4, dtype=torch.int16).npu() for _ in range(2))
+    made = kernels.both_ends[(1,)](x.npu(), most, least, HIGH=4, WIDE=512)
+    assert torch.equal(most.cpu(), x.amax(1)) and torch.equal(least.cpu(), x.amin(1))
+    right()
+    text = made.asm["asc"].decode().split("__global__")[1]
+    assert re.findall(r"InitBuffer\(ub\w*, (\d+)\)", text).count("8192") == 2, (
+        "the second one works where the first did"
+    )
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
