@@ -13,7 +13,6 @@
 
 #include "acl/acl_base.h"
 #include "host/host.h"
-#include "launch/confine.h"
 #include "launch/report.h"
 #include "twin/host/aclrtlaunch.h"
 #include "twin/launch/launch.h"

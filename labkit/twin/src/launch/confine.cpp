@@ -1,6 +1,6 @@
 // Landlock for files, seccomp for the calls that Landlock does not know. Neither needs root; where one is missing the
 // other still holds, and `labkit doctor` says so.
-#include "launch/confine.h"
+#include "launch/launch.h"
 
 #include <fcntl.h>
 #include <linux/audit.h>

@@ -58,6 +58,12 @@ bool runs_in_order(const void* code);  // whether the library that holds this co
 // Registers a function that is called instead of exit() when a kernel calls exit(). It must not return.
 void when_leaving(void (*)(void* caller));
 
+// What a process that runs a learner's code gives up, as far as this kernel offers it without root: for the calling
+// thread and all that it starts, for good. Files are made, changed and removed below `writes` alone, other files keep
+// their owner, mode and times; no network; no signal and no reach into the process that started this one. Returns what
+// does not work here, a line each.
+std::vector<std::string> confine(const std::vector<std::string>& writes);
+
 // Adds to result.across the reads of GM bytes that another core stores without any order between the two. The stores
 // are sorted by lo.
 void find_unordered_reads(LaunchResult&, const std::vector<GmWrite>& stores);

@@ -33,7 +33,6 @@
 #include <thread>
 
 #include "core/crash_site.h"
-#include "launch/confine.h"
 #include "launch/report.h"
 
 using namespace twin;
