@@ -168,9 +168,12 @@ def _waits(c: Case) -> Iterator[Finding]:
 
 def _answers(c: Case, r: dict) -> bool:
     """The latency of a request: its wait is that for the answer, which the host reads within the sample. Where the
-    report speaks of requests or copies, not of latency alone, it may wait once more just before it reads."""
+    report speaks of requests or copies, not of latency alone, it may wait once more just before it reads; and where it
+    speaks of requests or of the way from end to end, a sample that brings its input may end in a wait."""
     said = says(words.REQUEST, c.claims) or says(words.TRANSFER, c.claims)
-    more = 1 if r["waits_by_reading"] and (says(words.ASKED, c.claims) or says(words.TRANSFER, c.claims)) else 0
+    asked = says(words.ASKED, c.claims)
+    reads = r["waits_by_reading"] and (asked or says(words.TRANSFER, c.claims))
+    more = 1 if reads or asked and r["waits"] == 1 and not r["waits_before_last"] else 0
     return r["kind"] == "host" and r["copies"] > 0 and r["waits"] - r["waits_by_reading"] <= more and bool(said)
 
 

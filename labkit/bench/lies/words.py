@@ -68,7 +68,10 @@ PERCENTILES = (
     r"|interval|中位|分位|标准差"
 )
 # A figure that is called the usual one; and which of the samples it is.
-TYPICAL = r"\btypical|\busual|\bnormally\b|\bexpect\w* (time|latenc|cost)|on average|通常|典型|一般|平均"
+TYPICAL = (
+    r"\btypical|\busual|\bnormally\b|\bexpect\w* (time|latenc|cost)|on average|\bor less\b|\bin production\b"
+    r"|\bno (more|longer) than\b|\bnever (more|longer)\b|通常|典型|一般|平均|不超过"
+)
 WHICH = rf"{PERCENTILES}|\b(lowest|fastest|best|shortest|minim\w+|min|least|mean|lower bound)\b|最小|最快|最低|均值"
 EMPTY = r"overhead|\bempty\b|baseline cost|\bnull\b|空"
 CPU = r"\bcpu\b|\bnumpy\b|on the host\b"
