@@ -47,10 +47,11 @@ _INCLUDED = re.compile(
 _CHAIN = re.compile(r"(?:recursively )?required (?:from|by)|in .constexpr. expansion of")
 _CLANG_CHAIN = re.compile(r"in (?:evaluation|instantiation) of|while substituting|while instantiating|in call to")
 _MACRO = re.compile(r"in expansion of macro|expanded from macro|in definition of macro")
-_OPTION = re.compile(r" \[-(?:W|f)[\w+=-]+\]$")
+_OPTION = re.compile(r" \[-(?:W|f)[\w+=,#-]+\]$")
 _TOOL = re.compile(
-    r"^(?:[\w./+-]*/)?(?:g\+\+|c\+\+|clang[\w+-]*|cc1plus|collect2|ld(?:\.\w+)?|bisheng|ld\.lld)[\w.+-]*: "
-    r"(?:fatal )?(?:error: )?"
+    r"^(?:[\w./+-]*/)?(?:[\w.-]+-)?"  # the folder; what it compiles for, as in x86_64-conda-linux-gnu-c++
+    r"(?:g\+\+|c\+\+|clang[\w+-]*|cc1plus|collect2|ld(?:\.\w+)?|bisheng|ld\.lld)[\w.+-]*: "
+    r"(?:(?P<warning>warning: )|(?:fatal )?(?:error: )?)"
     r"(?P<message>.*(?:error|Killed|fatal|cannot|undefined|signal|No such).*)$"
 )
 _UNDEFINED = re.compile(r"undefined reference to [`'](?P<name>.+)'$|undefined symbol: (?P<name2>.+)$")
@@ -85,7 +86,8 @@ class _Reader:
             self._settle(m["file"])
             self._place(m)
         elif (m := _TOOL.match(line)) and not re.search(r"ld returned \d+ exit|returned \d+ exit status", line):
-            self.found.append(Diagnostic("error", "", 0, 0, self._linker(m["message"]) or m["message"]))
+            severity = "warning" if m["warning"] else "error"
+            self.found.append(Diagnostic(severity, "", 0, 0, self._linker(m["message"]) or m["message"]))
         elif message := self._linker(line):
             self.found.append(Diagnostic("error", "", 0, 0, message))
 

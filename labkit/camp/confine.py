@@ -41,6 +41,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from labkit import paths
+from labkit.build.compiler import ToolError, find_cxx
 from labkit.build.process import processor_time, wants_processor
 from labkit.camp import group, lockdown, nursery
 
@@ -235,8 +236,8 @@ def _free() -> int:
 def _python_folders() -> list[str]:
     """What Python and the compiler need beside the system's folders."""
     named = [sys.prefix, sys.base_prefix, sys.exec_prefix, os.path.dirname(os.path.realpath(sys.executable))]
-    compiler = shutil.which(os.environ.get("CXX", "").split(" ")[-1] or "g++")
-    named += [str(Path(compiler).resolve().parents[1])] if compiler else []
+    with contextlib.suppress(ToolError, IndexError):  # without a compiler; one that lies right below the root
+        named += [str(Path(find_cxx()).resolve().parents[1])]
     return [p for p in dict.fromkeys(named) if p not in ("/", "/usr")]
 
 
@@ -268,24 +269,28 @@ def start(
     what it needs. Raises OSError, Refused.
     """
     have = offers_ or offers()
-    home, lock = _folder()
-    scratch = home / "scratch"
-    scratch.mkdir(mode=0o700)
     reading = readable(read)
-    plan = {
-        "level": have.level, "made": have.level == "bubblewrap", "parent": os.getpid(), "scratch": str(scratch),
-        "scratch_bytes": limits.scratch_bytes, "limits": limits.words(), "landlock": have.landlock > 0,
-        "seccomp": have.seccomp, "read": reading + list(_PROC if have.level == "landlock" else ("/proc",)),
-        "write": [str(scratch), "/dev/shm"] if have.level != "landlock" else [str(scratch)], "devices": DEVICES,
-        "list": [str(paths.import_root())],
-    }  # fmt: skip
     forked = forked and have.level != "bubblewrap"
-    words = [sys.executable, "-s", "-m", "labkit.camp.inside", json.dumps(plan), *command]
-    if have.level == "bubblewrap":
-        words = _bubblewrap(have.bubblewrap, reading, scratch, limits) + words
-    errors = tempfile.TemporaryFile(prefix="labkit-camp-")
-    within = group.make(2 * limits.processes)  # threads count there
-    try:
+    with contextlib.ExitStack() as undo:  # of what was made, where a later step fails
+        home, lock = _folder()
+        undo.callback(os.close, lock)
+        undo.callback(shutil.rmtree, home, ignore_errors=True)
+        scratch = home / "scratch"
+        scratch.mkdir(mode=0o700)
+        plan = {
+            "level": have.level, "made": have.level == "bubblewrap", "parent": os.getpid(), "scratch": str(scratch),
+            "scratch_bytes": limits.scratch_bytes, "limits": limits.words(), "landlock": have.landlock > 0,
+            "seccomp": have.seccomp, "read": reading + list(_PROC if have.level == "landlock" else ("/proc",)),
+            "write": [str(scratch), "/dev/shm"] if have.level != "landlock" else [str(scratch)], "devices": DEVICES,
+            "list": [str(paths.import_root())],
+        }  # fmt: skip
+        words = [sys.executable, "-s", "-m", "labkit.camp.inside", json.dumps(plan), *command]
+        if have.level == "bubblewrap":
+            words = _bubblewrap(have.bubblewrap, reading, scratch, limits) + words
+        errors = undo.enter_context(tempfile.TemporaryFile(prefix="labkit-camp-"))
+        within = group.make(2 * limits.processes)  # threads count there
+        if within is not None:
+            undo.callback(within.end)
         if forked:
             request = {"plan": plan, "env": environment(scratch, env),
                        "group": str(within.folder / "cgroup.procs") if within else ""}  # fmt: skip
@@ -295,18 +300,17 @@ def start(
                 words, env=environment(scratch, env), stdin=subprocess.DEVNULL, stdout=stdout, stderr=errors,
                 pass_fds=pass_fds, start_new_session=True, cwd="/", preexec_fn=within and within.join,
             )  # fmt: skip
-    except BaseException:
-        shutil.rmtree(home, ignore_errors=True)
-        os.close(lock)
-        errors.close()
-        if within is not None:
-            within.end()
-        raise
-    made = Confined(process, limits, home, errors, group=within, lock=lock)
+        made = Confined(process, limits, home, errors, group=within, lock=lock)
+        undo.pop_all()
     if forked:  # its memory is the nursery's until it writes; each process up to the worker counts it
         made.inherited = _memory(process.pid) * (3 if have.level == "namespaces" else 1)
-    made._watch = threading.Thread(target=made._look, daemon=True)
-    made._watch.start()
+    watch = threading.Thread(target=made._look, daemon=True)
+    try:
+        watch.start()
+    except BaseException:  # no further thread can be had: nothing runs that nobody watches
+        made.close()
+        raise
+    made._watch = watch
     return made
 
 
@@ -314,7 +318,11 @@ def _folder() -> tuple[Path, int]:
     """(a folder for one command, a descriptor that is locked as long as this process lives)"""
     _sweep()
     home = Path(tempfile.mkdtemp(prefix=_PREFIX))
-    lock = os.open(home, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        lock = os.open(home, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError:  # no descriptor is left
+        home.rmdir()
+        raise
     fcntl.flock(lock, fcntl.LOCK_EX)
     return home, lock
 
@@ -341,7 +349,8 @@ def readable(more: Sequence[str | Path] = ()) -> list[str]:
     every = [str(p) for p in (*_SYSTEM, *_python_folders(), paths.import_root() / "labkit")]
     if paths.installed():
         every = [p for folder in every for p in _beside(folder, str(paths.repo_root().resolve()))]
-    return [p for p in dict.fromkeys([*every, *map(str, more)]) if os.path.exists(p)]
+    given = [os.path.abspath(p) for p in more]  # the command's working folder is another
+    return [p for p in dict.fromkeys([*every, *given]) if os.path.exists(p)]
 
 
 @lru_cache(maxsize=256)
@@ -358,9 +367,16 @@ def _beside(folder: str, hidden: str) -> tuple[str, ...]:
 def _bubblewrap(program: str, reading: list[str], scratch: Path, limits: Limits) -> list[str]:
     words = [program, "--unshare-user", "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL"]
     words += ["--proc", "/proc", "--dev", "/dev"]
-    for path in sorted(reading):  # a folder before what lies in it
+    links, every = {}, [*reading]
+    for path in every:
         if os.path.islink(path) and not path.startswith("/etc"):
-            words += ["--symlink", os.readlink(path), path]
+            links[path] = os.readlink(path)
+            to = os.path.normpath(os.path.join(os.path.realpath(os.path.dirname(path)), links[path]))
+            if not any(f"{to}/".startswith(f"{p}/") for p in every if not os.path.islink(p)):
+                every.append(to)  # it leads out of what is listed, perhaps to another link
+    for path in sorted(set(every)):  # a folder before what lies in it
+        if path in links:
+            words += ["--symlink", links[path], path]
         else:
             words += ["--ro-bind", path, path]
     return [*words, "--size", str(limits.scratch_bytes), "--tmpfs", str(scratch), "--chdir", str(scratch), "--"]
@@ -379,12 +395,15 @@ def run(command: Sequence[str], **settings) -> tuple[int, str, str, str]:
 # ---- what this machine offers
 
 
-@lru_cache(maxsize=1)
 def offers() -> Offers:
     """The strongest level that works here: each is tried with a small command. LABKIT_CONFINE names the strongest to
     take, for tests and for machines where one of them gets in the way. Raises ValueError for another name.
     """
-    wanted = os.environ.get("LABKIT_CONFINE", "") or LEVELS[0]
+    return _offers(os.environ.get("LABKIT_CONFINE", "") or LEVELS[0])
+
+
+@lru_cache(maxsize=len(LEVELS))
+def _offers(wanted: str) -> Offers:
     if wanted not in LEVELS:
         raise ValueError(f"LABKIT_CONFINE={wanted!r}: it must be one of {', '.join(LEVELS)}")
     missing: list[str] = []

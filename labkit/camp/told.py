@@ -12,9 +12,13 @@ def raised(error: BaseException) -> dict:
     frames = getattr(error, "frames", None) or [
         (f.filename, f.lineno or 0) for f in traceback.extract_tb(error.__traceback__)
     ]
+    try:
+        message = str(error)[:4000]
+    except Exception:  # a learner's own class, whose __str__ fails
+        message = ""
     return {
         "raised": str(getattr(error, "kind", type(error).__name__))[:200],
-        "message": str(error)[:4000],
+        "message": message,
         "frames": [(str(f)[:200], int(n)) for f, n in list(frames)[-50:]],
     }
 

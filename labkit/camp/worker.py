@@ -36,17 +36,18 @@ class Worker:
                 return
             request = wire.decode(message, function=self._callback, device=True)
             self.token = request.pop("token")
-            self.say(self._done(request))
+            wire.send(self.answers, self._done(request))
 
-    def say(self, answer: dict) -> None:
-        wire.send(self.answers, wire.encode({"token": self.token, **answer}, result=True))
+    def _encoded(self, answer: dict) -> bytes:
+        return wire.encode({"token": self.token, **answer}, result=True)
 
     def _callback(self, number: int):
         """A function of the parent's: called there, by value."""
 
         def call(*args, **named):
+            message = self._encoded({"callback": number, "args": args, "named": named})
             self.pace.pause = True
-            self.say({"callback": number, "args": args, "named": named})
+            wire.send(self.answers, message)
             answer = wire.decode(wire.receive(self.requests), function=self._callback, device=True)
             self.pace.pause = False
             self.token = answer.pop("token")
@@ -56,7 +57,9 @@ class Worker:
 
         return call
 
-    def _done(self, request: dict) -> dict:
+    def _done(self, request: dict) -> bytes:
+        """The answer. What a learner's code returns is walked within its time and its try: a list that holds itself, or
+        a dict whose keys raise, is an answer too, and no end of the worker."""
         from labkit.camp.pace import Pace
         from labkit.exercises.time_limit import TookTooLong
         from labkit.launch.record import LaunchError
@@ -65,19 +68,20 @@ class Worker:
         do, self.pace = request.pop("do"), Pace(*request.pop("pace", (60.0, 600.0, 120.0)))
         try:
             if do in ("warm", "settle", "kernel", "program"):  # a compiler may run, nothing of the learner's does
-                return getattr(self, f"do_{do}")(**request)
+                return self._encoded(getattr(self, f"do_{do}")(**request))
             with self.pace.held():
-                return getattr(self, f"do_{do}")(**request)
+                return self._encoded(getattr(self, f"do_{do}")(**request))
         except TookTooLong as late:
-            return {"late": late.seconds} | raised(late)
+            answer = {"late": late.seconds} | raised(late)
         except CompileError as error:
-            return {"compile": {"problems": error.problems, "text": str(error), "line": getattr(error, "line", 0)}}
+            answer = {"compile": {"problems": error.problems, "text": str(error), "line": getattr(error, "line", 0)}}
         except LaunchError as error:
-            return {"launch": record(error.record)}
+            answer = {"launch": record(error.record)}
         except SyntaxError as error:
-            return {"syntax": {"message": str(error.msg), "line": error.lineno or 0}}
+            answer = {"syntax": {"message": str(error.msg), "line": error.lineno or 0}}
         except BaseException as error:
-            return raised(error)
+            answer = raised(error)
+        return self._encoded(answer)
 
     # ---- requests
 

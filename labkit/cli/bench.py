@@ -34,7 +34,7 @@ def bench_check(
     as_json: bool = typer.Option(False, "--json", help="One JSON object on standard output."),
 ) -> None:
     """Run a benchmark script under observation, on the simulated device, and name what is wrong with its numbers.
-    Exit 1 where something is, 2 where it is no Python."""
+    Exit 1 where something is, 2 where it is no Python or ended before it measured."""
     from labkit import bench as kit
 
     try:
@@ -43,7 +43,7 @@ def bench_check(
         typer.echo(str(error), err=True)
         raise typer.Exit(2) from None
     print(json.dumps(verdict.json(), indent=2, ensure_ascii=False) if as_json else verdict)
-    raise typer.Exit(0 if verdict.ok else 1)
+    raise typer.Exit(2 if verdict.ended else 0 if verdict.ok else 1)
 
 
 @commands.command("compare")

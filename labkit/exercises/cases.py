@@ -8,6 +8,7 @@ from typing import Any
 
 # dtype name -> (rtol, atol). Integers are exact; a float's default is a few units in its last place around 1.
 TOLERANCE = {"float64": (1e-9, 1e-12), "float32": (1e-5, 1e-6), "float16": (1e-3, 1e-3), "bfloat16": (1e-2, 1e-2)}
+TOLERANCE |= {"complex128": TOLERANCE["float64"], "complex64": TOLERANCE["float32"], "complex32": TOLERANCE["float16"]}
 
 # What fills an output before the launch: small whole numbers that every dtype holds exactly and that no case should
 # produce, so that an element that was never written is seen.

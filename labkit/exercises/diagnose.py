@@ -6,6 +6,7 @@ of each core, and they were never written") shows where to look. Pure functions;
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -17,7 +18,7 @@ from labkit import messages
 from labkit.exercises.cases import tolerance_of
 from labkit.exercises.layout import MismatchMap, layouts, mismatch_map
 from labkit.exercises.patterns import PATTERNS, Evidence
-from labkit.exercises.value_remarks import remark
+from labkit.exercises.value_remarks import remark, written
 
 # Keys that say little: another case of the same check may say more. WHOLE: true of any very small case.
 VAGUE = ("scattered", "wrong-everywhere", "value", "rounding")
@@ -137,6 +138,11 @@ def diagnose(
     if not wrong.any():
         return found
     itemsize = 2 if dtype in ("float16", "bfloat16") else expected.dtype.itemsize
+    inside = {}
+    if "c" in (got.dtype.kind, expected.dtype.kind):  # patterns are of real numbers: those of the part that is wrong
+        part = "imag" if np.array_equal(got.real[wrong], expected.real[wrong], equal_nan=True) else "real"
+        got, expected, inside = getattr(got, part), getattr(expected, part), {"inside": part}
+        initial = None if initial is None else getattr(np.asarray(initial), part)
     flat = [np.asarray(a).reshape(-1).astype(np.float64) for a in (got, expected)]
     tried = layouts(len(flat[0]), blocks or 1, tile, split, layout, itemsize)
     start = None if initial is None else np.broadcast_to(np.asarray(initial, np.float64), got.shape).reshape(-1)
@@ -153,7 +159,9 @@ def diagnose(
     )
     with np.errstate(all="ignore"):
         key, numbers = _first_match(evidence)
-    seen = Diagnosis(key, {**_common(evidence), **numbers}, evidence.state, mismatch_map(evidence.wrong, tried[0]))
+    seen = Diagnosis(
+        key, {**_common(evidence), **numbers, **inside}, evidence.state, mismatch_map(evidence.wrong, tried[0])
+    )
     return more_telling(found, seen)
 
 
@@ -161,7 +169,8 @@ def mismatches(got: np.ndarray, expected: np.ndarray, rtol: float, atol: float) 
     """bool array: where `got` is not within atol + rtol * |expected|. Equal infinities and NaN for NaN are right."""
     if got.dtype.kind in "biu" and expected.dtype.kind in "biu" and not rtol and not atol:
         return got != expected
-    got, expected = got.astype(np.float64), expected.astype(np.float64)
+    wide = np.complex128 if "c" in (got.dtype.kind, expected.dtype.kind) else np.float64
+    got, expected = got.astype(wide), expected.astype(wide)
     with np.errstate(invalid="ignore", over="ignore"):
         close = np.abs(got - expected) <= atol + rtol * np.abs(expected)
     finite = np.isfinite(expected) & np.isfinite(got)
@@ -209,6 +218,7 @@ def compare_values(got: Any, expected: Any, tolerance: tuple[float, float] | Non
     """As `diagnose` for a Python function's result: numbers, text, sequences and dicts of them;
     tensors go to `diagnose`.
     """
+    got, expected = _plain(got), _plain(expected)
     array = _as_array(expected)
     if array is not None:
         mine = _as_array(got)
@@ -218,10 +228,7 @@ def compare_values(got: Any, expected: Any, tolerance: tuple[float, float] | Non
             return Diagnosis("dtype", {"got_dtype": mine[1], "expected_dtype": array[1]})
         return diagnose(mine[0], array[0], tolerance, dtype=array[1])
     if isinstance(expected, dict):
-        same = isinstance(got, dict) and list(map(str, sorted(got, key=str))) == list(
-            map(str, sorted(expected, key=str))
-        )
-        if same:  # only what differs is shown
+        if isinstance(got, dict) and got.keys() == expected.keys():  # only what differs is shown
             wrong = {k: found for k in expected if (found := compare_values(got[k], expected[k], tolerance))}
             part, other = next(((k, found) for k, found in wrong.items() if found.key != "value"), (None, None))
             if other:
@@ -238,10 +245,9 @@ def compare_values(got: Any, expected: Any, tolerance: tuple[float, float] | Non
         pairs = None
     elif isinstance(expected, (list, tuple)):
         pairs = list(zip(got, expected)) if isinstance(got, (list, tuple)) and len(got) == len(expected) else None
-    elif isinstance(expected, float):
-        rtol, atol = tolerance or (1e-6, 1e-9)
-        is_number = isinstance(got, (int, float, np.number)) and not isinstance(got, bool)
-        return None if is_number and abs(got - expected) <= atol + rtol * abs(expected) else _value(got, expected)
+    elif isinstance(expected, (float, complex)):
+        is_number = isinstance(got, (int, float, type(expected))) and not isinstance(got, bool)
+        return None if is_number and _close(got, expected, *tolerance or (1e-6, 1e-9)) else _value(got, expected)
     else:
         return (
             None
@@ -260,6 +266,21 @@ def compare_values(got: Any, expected: Any, tolerance: tuple[float, float] | Non
     return None
 
 
+def _plain(value: Any) -> Any:
+    """A number of numpy's as Python's: which of the two a function returns is no matter."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _close(got, expected, rtol: float, atol: float) -> bool:
+    """Equal, both NaN, or finite and near."""
+    if got == expected or got != got and expected != expected:
+        return True
+    try:
+        return abs(expected) < math.inf and abs(got - expected) <= atol + rtol * abs(expected)
+    except OverflowError:  # an int that no float can hold
+        return False
+
+
 def _value(got: Any, expected: Any) -> Diagnosis:
     return Diagnosis("value", {"got": _short(got), "expected": _short(expected)}, say=remark(got, expected))
 
@@ -268,14 +289,14 @@ def _int_equal(got, expected) -> bool:
     return (
         isinstance(expected, int)
         and not isinstance(expected, bool)
-        and isinstance(got, (int, float, np.integer))
+        and isinstance(got, (int, float))
         and not isinstance(got, bool)
         and got == expected
     )
 
 
 def _short(value: Any, limit: int = 160) -> str:
-    text = repr(_named(value))
+    text = written(_named(value))
     return text if len(text) <= limit else text[: limit - 3] + "..."
 
 
@@ -304,9 +325,11 @@ def _as_array(value: Any) -> tuple[np.ndarray, str] | None:
 
 
 def tensor_to_numpy(tensor) -> tuple[np.ndarray, str]:
-    """(array, dtype name); bfloat16, which numpy has not, as float32."""
+    """(array, dtype name); bfloat16 and complex32, which numpy has not, as float32 and complex64."""
     name = str(tensor.dtype).replace("torch.", "")
-    tensor = tensor.detach().cpu()
+    tensor = tensor.detach().cpu().resolve_conj().resolve_neg()
+    if tensor.is_complex():
+        return (tensor.cfloat() if name == "complex32" else tensor).numpy(), name
     if name not in (
         "float16",
         "float32",

@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import contextlib
 import io
+import sys
+import types
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -96,13 +98,26 @@ def function(text: str, filename: str, entry: str) -> Callable:
 
 
 def module(text: str, filename: str) -> dict[str, Any]:
-    """The names that a module text defines. Raises what the text raises."""
+    """The names that a module text defines. Raises what the text raises.
+
+    dataclasses, pickle and typing look a class's module up by its name: the newest text stands there, as a module that
+    was loaded anew does. What an older one defined keeps its own names.
+    """
     import linecache
 
     linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
-    namespace: dict[str, Any] = {"__name__": "exercise", "__file__": filename}
-    exec(compile(text, filename, "exec"), namespace)
-    return namespace
+    made, before = types.ModuleType("exercise"), sys.modules.get("exercise")
+    made.__file__ = filename
+    sys.modules["exercise"] = made
+    try:
+        exec(compile(text, filename, "exec"), made.__dict__)
+    except BaseException:
+        if before is None:
+            del sys.modules["exercise"]
+        else:
+            sys.modules["exercise"] = before
+        raise
+    return made.__dict__
 
 
 @contextlib.contextmanager
@@ -136,7 +151,8 @@ def run_kernel(spec: Spec, kernel, case: Case, place: str | None = None):
         elif isinstance(arg, InOut):
             cpu = _tensor(arg.tensor).clone()
         else:
-            args.append(_tensor(arg).to(place) if _is_array(arg) else arg)
+            # a copy on the CPU too: a submission that writes its input must not change the case
+            args.append(_tensor(arg).to(place, copy=True) if _is_array(arg) else arg)
             continue
         on_device = cpu.to(place).clone() if place == "cpu" else cpu.to(place)
         made.append((on_device, cpu))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
+import math
 import time
+from decimal import Decimal
+from fractions import Fraction
 from numbers import Number
 from typing import Any
 
@@ -14,7 +16,7 @@ from labkit.exercises.judge import finish
 from labkit.exercises.question import answer, evaluate, filled
 from labkit.exercises.result import CheckFailed, Result
 from labkit.exercises.spec import Spec, load, pick
-from labkit.exercises.value_remarks import factor
+from labkit.exercises.value_remarks import factor, written
 from labkit.launch.record import strict
 
 
@@ -25,7 +27,7 @@ def predict(exercise_id: str, value: Any) -> Result:
         raise TypeError(f"{exercise_id} is not a prediction: its cell starts with %%exercise {exercise_id}")
     started = time.perf_counter()
     result = examine(spec, value)
-    finish(spec, result, repr(value), time.perf_counter() - started)
+    finish(spec, result, written(value), time.perf_counter() - started)
     if strict() and result.state in ("FAIL", "TODO"):
         raise CheckFailed(result)
     return result
@@ -52,12 +54,23 @@ def examine(spec: Spec, value: Any) -> Result:
 
 
 def _plain_value(spec: Spec, value: Any) -> Any:
-    """A tensor of one number, or a number that was typed as text, as the number."""
+    """A tensor of one number, a number that was typed as text, a Decimal or a Fraction, as the number; one that no
+    float can hold as infinity."""
     if hasattr(value, "item") and getattr(value, "ndim", 0) == 0:
         value = value.item()
-    if spec.answer.type == "number" and isinstance(value, str):
-        with contextlib.suppress(ValueError):
+    if spec.answer.type != "number":
+        return value
+    try:
+        if isinstance(value, str):
             return float(value.replace(",", ""))
+        if isinstance(value, (Decimal, Fraction)):
+            return float(value)
+        if isinstance(value, int):
+            float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+    except ValueError:  # a word, which is no number; Decimal's signalling NaN
+        return value if isinstance(value, str) else math.nan
     return value
 
 
@@ -100,7 +113,9 @@ def judge(spec: Spec, value: Any, right: Any) -> Diagnosis | None:
             "text": '"MTE2"',
             "choice": " / ".join(f'"{c["key"]}"' for c in spec.answer.choices),
         }
-        return Diagnosis("prediction-type", {"got": repr(value), "wanted": wanted, "example": examples[wanted]})
+        return Diagnosis("prediction-type", {"got": written(value), "wanted": wanted, "example": examples[wanted]})
+    if is_number and not math.isfinite(value):
+        return Diagnosis("prediction-not-finite", {"got": show(spec, value)})
     if equal(spec, value, right):
         return None
     got = show(spec, value)

@@ -15,10 +15,21 @@ UNITS = (2, 4, 8, 16, 32, 1000, 1024, 10**6, 1024**2, 10**9, 1024**3)
 
 def factor(a: Any, b: Any) -> int:
     """The unit by which two numbers differ, 0 if by none."""
-    if not a or not b or a * b < 0:
+    if not a or not b or (a < 0) != (b < 0):
         return 0
-    ratio = max(abs(a), abs(b)) / min(abs(a), abs(b))
+    try:
+        ratio = max(abs(a), abs(b)) / min(abs(a), abs(b))
+    except OverflowError:  # an int that no float can hold
+        return 0
     return next((f for f in UNITS if abs(ratio - f) <= 1e-3 * f), 0)
+
+
+def written(value: Any) -> str:
+    """What repr says; of a value that cannot say it (an int of 5000 digits, a repr that raises) its type."""
+    try:
+        return repr(value)
+    except Exception:
+        return f"<{type(value).__name__}>"
 
 
 def remark(got: Any, expected: Any, wrong: list | None = None) -> str:
@@ -34,8 +45,9 @@ def remark(got: Any, expected: Any, wrong: list | None = None) -> str:
     if isinstance(expected, dict):
         if not isinstance(got, dict):
             return say("type", got=type(got).__name__, expected="dict")
-        missing = [str(k) for k in expected if k not in got]
-        more = [str(k) for k in got if k not in expected]
+        missing, more = [k for k in expected if k not in got], [k for k in got if k not in expected]
+        alike = {*map(str, missing)} & {*map(str, more)}  # 1 and "1"
+        missing, more = (list(map(written if alike else str, keys)) for keys in (missing, more))
         if missing or more:
             return say("keys", missing=", ".join(missing) or "-", more=", ".join(more) or "-")
         wrong = wrong or [k for k in expected if not _equal(got[k], expected[k])]
@@ -129,7 +141,7 @@ def _without(some, others) -> list:
 
 
 def _of_numbers(got, expected, say) -> str:
-    if isinstance(expected, int) and isinstance(got, float) and got != int(got):
+    if isinstance(expected, int) and isinstance(got, float) and not got.is_integer():
         return say("float")
     if isinstance(expected, int) and abs(got - expected) == 1:
         return say("one-more" if got > expected else "one-less")
@@ -168,7 +180,7 @@ def _of_sequences(got, expected, say) -> str:
     if len(wrong) == 1 and len(expected) > 1:
         k = wrong[0]
         inner = remark(got[k], expected[k])
-        return say("place", k=k, got=repr(got[k]), expected=repr(expected[k])) + (f" {inner}" if inner else "")
+        return say("place", k=k, got=written(got[k]), expected=written(expected[k])) + (f" {inner}" if inner else "")
     return ""
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 import sys
 from pathlib import Path
@@ -73,13 +72,16 @@ def original(path: Path) -> Path:
 
 
 def cmake(words: list[str]) -> int:
-    if "--build" in words:
-        return make(Path(words[words.index("--build") + 1]), words)
-    if "--install" in words:
-        return _install(Path(words[words.index("--install") + 1]))
-    if any(w in ("--version", "-E", "--help") for w in words):
+    if "-E" in words[:1]:
+        return _tool(words[1:])
+    for option, step in (("--build", lambda folder: make(folder, words)), ("--install", _install)):
+        if option in words:
+            if words[-1] == option:
+                sys.exit("labkit: " + messages.text("program.cmake_folder", option=option))
+            return step(Path(words[words.index(option) + 1]))
+    if any(w in ("--version", "--help") for w in words):
         return 0
-    source, build, definitions = Path("."), Path("."), {}
+    source, build, definitions = Path("."), None, {}
     i = 0
     while i < len(words):
         word = words[i]
@@ -98,6 +100,12 @@ def cmake(words: list[str]) -> int:
         elif not word.startswith("-") and word not in ("Ninja", "Unix Makefiles"):
             source = Path(word)
         i += 1
+    if not (source / "CMakeLists.txt").is_file():  # `cmake .` within a build folder: what it was configured with
+        if build is None and (source / _NOTE).exists():
+            build, source = source, Path(json.loads((source / _NOTE).read_text())["source"])
+        else:
+            sys.exit("labkit: " + messages.text("program.cmake_no_lists", folder=source.resolve()))
+    build = build or Path(".")
     build.mkdir(parents=True, exist_ok=True)
     note = build / _NOTE
     before = json.loads(note.read_text())["definitions"] if note.exists() else {}
@@ -106,7 +114,37 @@ def cmake(words: list[str]) -> int:
     return 0
 
 
+def _tool(words: list[str]) -> int:
+    """cmake -E: the machine's own, or the few of its tools that a sample may need."""
+    if machine := _machine_tool("cmake"):
+        return os.spawnv(os.P_WAIT, machine, ["cmake", "-E", *words])
+    name, places = (words or [""])[0], [Path(w) for w in words[1:] if not w.startswith("-")]
+    try:
+        if name == "make_directory":
+            for place in places:
+                place.mkdir(parents=True, exist_ok=True)
+        elif name in ("copy", "copy_if_different", "copy_directory") and len(places) > 1:
+            for place in places[:-1]:
+                if name == "copy_directory":
+                    shutil.copytree(place, places[-1], dirs_exist_ok=True)
+                else:
+                    shutil.copy(place, places[-1])
+        elif name in ("remove", "remove_directory", "rm"):
+            for place in places:
+                if place.is_dir() and not place.is_symlink():
+                    shutil.rmtree(place)
+                else:
+                    place.unlink(missing_ok=True)
+        else:
+            sys.exit("labkit: " + messages.text("program.cmake_tool", tool=name))
+    except OSError as error:
+        sys.exit(f"cmake -E {name}: {error}")
+    return 0
+
+
 def _project(build: Path):
+    if not (build / _NOTE).exists():
+        sys.exit(f"labkit: nothing was configured in {build.resolve()}; cmake comes before make")
     note = json.loads((build / _NOTE).read_text())
     source = original(Path(note["source"]))
     try:
@@ -116,26 +154,31 @@ def _project(build: Path):
 
 
 def make(build: Path, words: list[str]) -> int:
-    if "clean" in words:
-        return 0
     if not (build / _NOTE).exists():
         machine = _machine_tool("make")
         if machine and any((build / f).exists() for f in ("Makefile", "makefile")):
             return os.spawnv(os.P_WAIT, machine, ["make", *words])
-        sys.exit(f"labkit: nothing was configured in {build.resolve()}; cmake comes before make")
+    if "clean" in words:  # what is built is kept by its content
+        return 0
     project = _project(build)
     for program in room.of_project(project):
-        made = room.build(program)
-        folder = build / (
-            project.variable("CMAKE_RUNTIME_OUTPUT_DIRECTORY") or project.variable("EXECUTABLE_OUTPUT_PATH") or ""
-        )
-        place = _in_copy(folder) / program.name
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.unlink(missing_ok=True)
-        place.symlink_to(made)
+        _link(_output(project, build) / program.name, room.build(program))
     if "install" in words:
         _install(build)
     return 0
+
+
+def _output(project, build: Path) -> Path:
+    """The folder in which make puts the programs."""
+    named = project.variable("CMAKE_RUNTIME_OUTPUT_DIRECTORY") or project.variable("EXECUTABLE_OUTPUT_PATH")
+    return _in_copy(build / (named or ""))
+
+
+def _link(place: Path, made: Path) -> None:
+    """A program at its place, instead of one that was built before."""
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.unlink(missing_ok=True)
+    place.symlink_to(made)
 
 
 def _in_copy(path: Path) -> Path:
@@ -149,12 +192,13 @@ def _in_copy(path: Path) -> Path:
 def _install(build: Path) -> int:
     project = _project(build)
     prefix = _in_copy(Path(project.variable("CMAKE_INSTALL_PREFIX") or build.resolve().parent / "out"))
+    names, output = [target.name for target in project.programs()], _output(project, build)
+    made = {name: (output / name).resolve() for name in names if (output / name).exists()}
+    if names and not made:
+        sys.exit("labkit: " + messages.text("program.nothing_to_install", names=", ".join(names), folder=output))
     for folder in (prefix / "bin", prefix):
-        folder.mkdir(parents=True, exist_ok=True)
-        for target in project.programs():
-            made = build / target.name
-            if made.exists() and not (folder / target.name).exists():
-                (folder / target.name).symlink_to(made.resolve())
+        for name, program in made.items():
+            _link(folder / name, program)
     return 0
 
 
@@ -179,12 +223,31 @@ def bisheng(words: list[str]) -> int:
     return 0
 
 
+# what follows one of these is its value, though a program may have that name
+_VALUED = ("--output", "--kernel-name", "--aic-metrics", "--launch-count", "--launch-skip-before-match", "--warm-up",
+           "--replay-mode", "--mstx-include", "--timeout", "--core-id", "--soc-version", "--config", "--export",
+           "--tool", "-t", "--log-file", "--log-level", "--python", "-o")  # fmt: skip
+
+
 def profiler(words: list[str]) -> int:
     """Runs the program that a profiler was to run."""
-    application = next((w.partition("=")[2] for w in words if re.match(r"--application=", w)), "")
-    start = next(
-        (i for i, w in enumerate(words) if w.startswith("./") or os.access(w, os.X_OK) and os.path.isfile(w)), None
-    )
-    if application:
-        return os.spawnv(os.P_WAIT, "/bin/sh", ["sh", "-c", application])
-    return os.spawnv(os.P_WAIT, words[start], words[start:]) if start is not None else 0
+    named = [w.partition("=")[2] for w in words if w.startswith("--application=")]
+    named += [word for option, word in zip(words, words[1:]) if option == "--application"]
+    if named and named[0]:
+        return os.spawnv(os.P_WAIT, "/bin/sh", ["sh", "-c", named[0]])
+    sure, unsure = [], []
+    for at, (before, word) in enumerate(zip(["", *words], words)):
+        if (
+            word.startswith("-")
+            or before in _VALUED
+            or at < 2
+            and word in ("op", "simulator")
+            or not shutil.which(word)
+        ):
+            continue
+        option = before.startswith("-") and "=" not in before and "/" not in word  # one that we do not know
+        (unsure if option else sure).append(at)
+    start = min(sure or unsure, default=None)
+    if start is None:
+        sys.exit("labkit: " + messages.text("program.no_application", words=" ".join(words)))
+    return os.spawnv(os.P_WAIT, shutil.which(words[start]), words[start:])

@@ -282,6 +282,49 @@ def test_the_command_says_the_same_as_the_function(tmp_path):
     assert run.invoke(app, ["bench", "check", str(bad)]).exit_code == 2
 
 
+TAKES_A_FILE = """
+import argparse, time, torch, torch_npu
+given = argparse.ArgumentParser()
+given.add_argument("out")
+given.add_argument("--count", type=int, default=5)
+given = given.parse_args()
+x = torch.rand(64, 64, device="npu")
+for _ in range(given.count):
+    a = time.perf_counter(); (x * 2).sum().item(); print(given.out, time.perf_counter() - a)
+"""
+
+
+@pytest.mark.parametrize(
+    "text, usage",
+    [
+        (TAKES_A_FILE, True),
+        ("import sys\nif len(sys.argv) < 2:\n    sys.exit('Usage: bench.py FILE')\n", True),
+        ("import sys\nout = sys.argv[1]\n", True),
+        ("import sys\nprint([][3])\n", False),
+        ("raise RuntimeError('no such card')\n", False),
+    ],
+)
+def test_a_script_that_ended_before_it_measured_is_no_success(tmp_path, text, usage, monkeypatch):
+    script = tmp_path / "suite.py"
+    script.write_text(text)
+    for lang, said in (("en", "labkit bench check suite.py new.json"), ("zh", "写在脚本名后面")):
+        monkeypatch.setenv("LABKIT_LANG", lang)
+        ended = CliRunner().invoke(app, ["bench", "check", str(script)])
+        assert ended.exit_code == 2 and (said in ended.output) is usage, ended.output
+        if not usage:
+            break
+
+
+def test_a_script_gets_its_own_arguments(tmp_path):
+    script = tmp_path / "suite.py"
+    script.write_text(TAKES_A_FILE)
+    for given in (["new.json"], ["new.json", "--", "--count", "3"]):
+        done = CliRunner().invoke(app, ["bench", "check", str(script), *given])
+        assert done.exit_code in (0, 1) and "measurements that were seen" in done.output, done.output
+    script.write_text("print('nothing')\n")
+    assert CliRunner().invoke(app, ["bench", "check", str(script)]).exit_code == 0, "it went to its end"
+
+
 # ---- clocks
 
 

@@ -325,6 +325,29 @@ def test_the_chain_ends_where_the_next_function_begins():
 
 
 @pytest.mark.parametrize(
+    "line, severity, message",
+    [
+        ("x86_64-conda-linux-gnu-c++: fatal error: Killed signal terminated program cc1plus", "error", "Killed signal terminated program cc1plus"),
+        ("aarch64-linux-gnu-g++-12: error: no such file: 'a.cpp'; cannot go on", "error", "no such file: 'a.cpp'; cannot go on"),
+        ("/opt/x86_64-conda-linux-gnu/bin/x86_64-conda-linux-gnu-ld: cannot find -lq", "error", "cannot find -lq"),
+        ("clang-15: error: linker command failed with exit code 1: signal 9", "error", "linker command failed with exit code 1: signal 9"),
+        ("/usr/bin/ld: warning: cannot find entry symbol _start; defaulting to 0000", "warning", "cannot find entry symbol _start; defaulting to 0000"),
+        ("g++: warning: switch '-foo' cannot be used", "warning", "switch '-foo' cannot be used"),
+        ("a.cpp:3:5: error: unused variable 'x' [-Werror,-Wunused-variable]", "error", "unused variable 'x'"),
+        ("a.cpp:3:5: warning: hi [-W#warnings]", "warning", "hi"),
+        ("a.cpp:3:5: warning: hi [-Wc++20-extensions]", "warning", "hi"),
+    ],
+)  # fmt: skip
+def test_one_line_of_a_tool(line, severity, message):
+    assert [(d.severity, d.message) for d in read(line)] == [(severity, message)]
+
+
+def test_a_tools_warning_is_no_reason_of_a_failure():
+    said = "/usr/bin/ld: warning: cannot find entry symbol _start\n/usr/bin/ld: cannot find -lq\n"
+    assert [p["message"] for p in compile_error(said, filename="k.asc", text="\n").problems] == ["cannot find -lq"]
+
+
+@pytest.mark.parametrize(
     "stderr, word",
     [
         (
@@ -337,6 +360,10 @@ def test_the_chain_ends_where_the_next_function_begins():
             "/t/norm.h:9:5: internal compiler error: in tsubst_copy, at cp/pt.cc:17004\n"
             "Please submit a full bug report.\nSee <file:///usr/share/doc/gcc-12/README.Bugs> for instructions.\n",
             "internal compiler error",
+        ),
+        (
+            "/opt/bin/x86_64-conda-linux-gnu-c++: fatal error: Killed signal terminated program cc1plus\ncompilation terminated.\n",
+            "memory",
         ),
         ("something nobody expected\n", "something nobody expected"),
         ("", "said nothing"),

@@ -18,11 +18,9 @@ LEVELS = [level for level in confine.LEVELS[:-1] if level != "bubblewrap" or shu
 @pytest.fixture(params=LEVELS)
 def level(request, monkeypatch):
     monkeypatch.setenv("LABKIT_CONFINE", request.param)
-    confine.offers.cache_clear()
     if confine.offers().level != request.param:
         pytest.skip(f"{request.param}: {confine.offers().missing}")
-    yield request.param
-    confine.offers.cache_clear()
+    return request.param
 
 
 def python(text: str, **settings) -> tuple[int, str, str, str]:
@@ -49,6 +47,39 @@ def test_files_elsewhere_are_out_of_reach(level, tmp_path):
     )
     assert python(text, read=[given])[1] == "[False, False, True, False, True, True, False]\n"
     assert sorted(p.name for p in tmp_path.iterdir()) == ["given", "secret"] and given.read_text() == "given"
+
+
+def test_a_relative_path_and_a_link_out_of_what_is_listed_can_be_read(level, tmp_path, monkeypatch):
+    (tmp_path / "there").mkdir()
+    (tmp_path / "there" / "text").write_text("read")
+    (tmp_path / "middle").symlink_to("there")
+    (tmp_path / "link").symlink_to("middle")
+    monkeypatch.chdir(tmp_path)
+    for given, asked in (("there", "there/text"), ("link", "link/text"), (tmp_path / "link", "link/text")):
+        assert python(f"print(open({str(tmp_path / asked)!r}).read())", read=[given])[:2] == (0, "read\n"), given
+
+
+def test_what_fails_before_the_command_starts_leaves_nothing(tmp_path, monkeypatch):
+    have = confine.offers()
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    before = len(os.listdir("/proc/self/fd"))
+    with pytest.raises(TypeError):
+        confine.start(["/bin/true"], read=5, offers_=have)
+    monkeypatch.setattr(confine.group, "make", lambda processes: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        confine.start(["/bin/true"], offers_=have)
+    assert list(tmp_path.iterdir()) == [] and len(os.listdir("/proc/self/fd")) == before
+
+
+def test_the_compiler_is_the_one_that_builds(tmp_path, monkeypatch):
+    (tmp_path / "bin").mkdir()
+    compiler = tmp_path / "bin" / "my g++"
+    shutil.copy("/bin/true", compiler)
+    monkeypatch.setenv("CXX", f"ccache '{compiler}' -m64 -pipe")
+    assert str(tmp_path) in confine._python_folders()
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    assert str(tmp_path) not in confine._python_folders()
 
 
 def test_a_compiler_in_there_cannot_include_what_lies_outside(level, tmp_path):
@@ -161,11 +192,12 @@ def test_no_namespaces_and_no_tracing_in_there(level):
 
 
 def test_another_name_for_the_level_is_refused(monkeypatch):
+    assert confine.offers(), "what was found under another name does not answer for this one"
     monkeypatch.setenv("LABKIT_CONFINE", "jail")
-    confine.offers.cache_clear()
     with pytest.raises(ValueError, match="bubblewrap, namespaces, landlock, none"):
         confine.offers()
-    confine.offers.cache_clear()
+    monkeypatch.setenv("LABKIT_CONFINE", "none")
+    assert confine.offers().level == "none"
 
 
 def test_limits_only_ever_fall():

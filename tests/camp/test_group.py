@@ -29,19 +29,15 @@ def test_it_holds_and_is_removed():
 def test_what_left_its_session_ends_too(monkeypatch):
     """At the level at which nothing else would find it."""
     monkeypatch.setenv("LABKIT_CONFINE", "landlock")
-    confine.offers.cache_clear()
-    try:
-        have = confine.offers()
-        if have.level != "landlock":
-            pytest.skip(str(have.missing))
-        text = "import os, time\nif os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0: time.sleep(600)\n    os._exit(0)\ntime.sleep(0.5)"
-        made = confine.start([sys.executable, "-s", "-c", text], offers_=have)
-        made.process.wait(60)
-        left = made.group.members()
-        assert len(left) == 1
-        made.close()
-        time.sleep(0.05)
-        assert not made.group.folder.exists() and made.group.members() == []
-        assert have.group and "control group" in str(have)
-    finally:
-        confine.offers.cache_clear()
+    have = confine.offers()
+    if have.level != "landlock":
+        pytest.skip(str(have.missing))
+    text = "import os, time\nif os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0: time.sleep(600)\n    os._exit(0)\ntime.sleep(0.5)"
+    made = confine.start([sys.executable, "-s", "-c", text], offers_=have)
+    made.process.wait(60)
+    left = made.group.members()
+    assert len(left) == 1
+    made.close()
+    time.sleep(0.05)
+    assert not made.group.folder.exists() and made.group.members() == []
+    assert have.group and "control group" in str(have)

@@ -1,6 +1,7 @@
 """Plain data crosses unchanged; nothing else does, and bytes that a submission made up build nothing."""
 
 import json
+import os
 import random
 import struct
 import types
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from labkit.camp import wire
+from labkit.camp import wire, worker
 from labkit.camp.asked import fields_of
 from labkit.exercises import spec as specs
 
@@ -149,3 +150,41 @@ def test_noise_is_broken():
     for cut in range(0, len(good), 7):
         with pytest.raises(wire.Broken):
             wire.decode(bytes(good[:cut]))
+
+
+# ---- a worker that is asked over its pipes
+
+
+ANSWERS = """
+class Sly(dict):
+    def keys(self):
+        raise ValueError("no keys")
+    __iter__ = keys
+
+class Mute(Exception):
+    def __str__(self):
+        raise ValueError("no words")
+
+def f(what):
+    around = []
+    around.append(around)
+    if what == "mute":
+        raise Mute
+    return {"around": around, "sly": Sly(a=1), "plain": 3}[what]
+"""
+
+
+def test_a_result_that_cannot_be_told_is_an_answer_and_the_worker_goes_on():
+    asked, told = os.pipe(), os.pipe()
+    requests = [dict(do="function", text=ANSWERS, filename="f.py", entry="f")]
+    requests += [dict(do="call", args=(what,), named={}) for what in ("around", "sly", "mute", "plain")]
+    for request in requests:
+        wire.send(asked[1], wire.encode({"token": "t", **request}))
+    os.close(asked[1])
+    worker.Worker(asked[0], told[1]).serve()
+    os.close(told[1])
+    _, around, sly, mute, plain = (wire.decode(wire.receive(told[0])) for _ in requests)
+    assert (around["raised"], sly["raised"], sly["message"]) == ("RecursionError", "ValueError", "no keys")
+    assert mute["raised"] == "Mute" and plain == {"token": "t", "value": 3}
+    for fd in (asked[0], told[0]):
+        os.close(fd)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import warnings
 from types import SimpleNamespace
 
 import numpy as np
@@ -289,6 +291,70 @@ def test_python_values():
     assert compare_values(x.half(), x).key == "dtype" and compare_values(None, x).key == "value"
     assert compare_values((x, 3), (x, 3)) is None and compare_values((-x, 3), (x, 3)).key == "negated"
     assert compare_values(x.bfloat16(), x.bfloat16()) is None
+
+
+@pytest.mark.parametrize(
+    "got, expected",
+    [
+        (math.inf, math.inf),
+        (math.nan, math.nan),
+        ([1.0, -math.inf], [1.0, -math.inf]),
+        (3, np.int64(3)),
+        (0.1, np.float32(0.1)),
+        (np.float32(3), 3),
+        (np.bool_(True), True),
+        ("a", np.str_("a")),
+        ({1: 2}, {np.int64(1): 2}),
+        (0.1 + 0.2 + 1j, 0.3 + 1j),
+    ],
+)
+def test_a_right_value_of_another_kind_is_right(got, expected):
+    assert compare_values(got, expected) is None
+
+
+@pytest.mark.parametrize(
+    "got, expected",
+    [
+        (5, math.inf),
+        (math.inf, -math.inf),
+        (math.inf, 5),
+        (math.nan, 5),
+        (5, math.nan),
+        (10**400, 5),
+        (10**400, 5.0),
+        (10**5000, 5),
+        ([math.nan, 1], [1, 1]),
+        (np.bool_(True), 1),
+        (np.float32(3.5), 3),
+        (1 + 2j, 1 + 3j),
+        (1j, 1.0),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_a_wrong_value_is_told_whatever_it_is(got, expected):
+    assert compare_values(got, expected).key == "value"
+
+
+def test_keys_that_only_look_the_same():
+    found = compare_values({1: 2}, {"1": 2})
+    assert found.key == "value" and "Missing: '1'; not asked for: 1" in found.say
+
+
+def test_both_parts_of_a_complex_number_count():
+    import torch
+
+    x = (data() + 1j * data(seed=1)).astype(np.complex64)
+    assert diagnose(x, x) is None and diagnose(x + np.complex64(1e-7j), x) is None
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = diagnose(x.conj(), x, initial=0)
+    assert found.key == "negated" and found.numbers["inside"] == "imag", found
+    assert diagnose(x * 2, x).numbers["inside"] == "real"
+    assert diagnose(x.real, x).key, "a real result for a complex one"
+    for dtype in (torch.complex32, torch.complex64, torch.complex128):
+        ours = torch.from_numpy(x).to(dtype)
+        assert compare_values(ours.clone(), ours) is None and compare_values(ours.conj().conj(), ours) is None
+        assert compare_values(ours.conj(), ours).key == "negated"
 
 
 def test_every_tile_reads_or_writes_the_same_place():

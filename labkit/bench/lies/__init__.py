@@ -33,17 +33,24 @@ TIMEOUT_S = 120.0
 @dataclass
 class Verdict:
     """findings: what is wrong, each with its line and evidence. notes: what the reader must know. output: what the
-    script printed, logged and wrote into text files. regions: what was seen, a dict for each measurement."""
+    script printed, logged and wrote into text files. regions: what was seen, a dict for each measurement. error: why
+    the script ended early, "" where it did not."""
 
     script: str
     findings: list[Finding]
     notes: list[str] = field(default_factory=list)
     output: str = ""
     regions: list[dict] = field(default_factory=list)
+    error: str = ""
 
     @property
     def ok(self) -> bool:
         return not self.findings
+
+    @property
+    def ended(self) -> bool:
+        """Whether the script ended before it measured, and nothing is said of it."""
+        return bool(self.error) and not self.regions and not self.findings
 
     @property
     def kinds(self) -> list[str]:
@@ -105,9 +112,18 @@ def _judged(path, source: str, script: Path, runs: _Runs) -> Verdict:
     notes = []
     if document["error"]:
         notes.append(messages.text("lies.failed", error=document["error"]))
+        if not seen.regions and _wants_arguments(document["error"], output, source):
+            notes.append(messages.text("lies.usage", script=script.name))
     if not seen.regions:
         notes.append(messages.text("lies.no_regions"))
-    return Verdict(str(path), judging.judge(text, seen, str(script)), notes, output, seen.regions)
+    return Verdict(str(path), judging.judge(text, seen, str(script)), notes, output, seen.regions, document["error"])
+
+
+def _wants_arguments(error: str, output: str, source: str) -> bool:
+    """Whether a script ended with its usage, or for want of what it takes from sys.argv."""
+    if error.startswith("SystemExit"):
+        return bool(re.search(r"\busage:|用法[:：]", f"{error}\n{output}", re.I))
+    return error.startswith("IndexError") and bool(re.search(r"\bargv\b", source))
 
 
 class _Runs:
