@@ -29,8 +29,9 @@ MOST_REPEATS = 3  # proposals of a sampler in a row that are known already, befo
 @dataclass(eq=False)
 class Tuned:
     """best: the fastest candidate; us: its time; kind: "modelled" or "measured"; start_us: of the candidate that would
-    be taken without tuning (None: not known). evaluations: launches that were timed, in all sessions; pruned: what was
-    not, with the reason; history: (candidate, us) in the order of the evaluations; study: Optuna's."""
+    be taken without tuning (None: not known). evaluations: launches that were timed, in all sessions; pruned: proposals
+    that were not (some are no candidates), with the reason; history: (candidate, us) in the order of the evaluations;
+    study: Optuna's."""
 
     problem: Problem
     study: object = field(repr=False)

@@ -3,7 +3,8 @@ import torch
 
 
 def samples(work, count):
-    """The time of each of `count` calls of work(), in microseconds of the device, with one wait in all."""
+    """The time of each of `count` calls of work(), in microseconds of the device, with one wait in all:
+    a list or an array."""
     pairs = []
     for _ in range(count):
         before = torch.npu.Event(enable_timing=True)
