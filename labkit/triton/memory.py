@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 from labkit.triton import lanes, layout
 from labkit.triton.access import Access, addressed, decide, feeds_address, indices, stores_again
@@ -113,6 +114,8 @@ def load(k: Kernel, op: Op):
     elem = "i8" if v.elem == "i1" else v.elem
     fill = number(other, elem) if other is not None else None
     fill = fill if fill is not None else zero(elem)
+    if access.kind == "contiguous" and access.partial and layout.SIZE[elem] == 8 and fill != zero(elem):
+        access = replace(access, kind="gather", why="64-bit numbers are padded with 0 alone")
     made = (
         contiguous_load(k, op, access, elem, fill)
         if access.kind == "contiguous"

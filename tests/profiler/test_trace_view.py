@@ -113,7 +113,9 @@ def test_a_mark_that_overlaps_an_outer_range_gets_a_row_of_its_own():
     from labkit.profiler.events import Session
     from labkit.profiler.raw import Mark
 
-    marks = [Mark(name, "start/end", "default", 0, *ends) for name, ends in {"a": (0, 10), "b": (1, 2), "c": (5, 15)}.items()]
+    marks = [
+        Mark(name, "start/end", "default", 0, *ends) for name, ends in {"a": (0, 10), "b": (1, 2), "c": (5, 15)}.items()
+    ]
     rows = TraceView(Layout(Session(end=20), Settings(), pid=1), marks).build()
     assert not partial_overlaps(rows)
     of = {e["name"]: e["tid"] for e in rows if e["ph"] == "X"}

@@ -141,3 +141,14 @@ def pairs_of(sides: dict[tuple, list[dict]]) -> Iterator[tuple[list[dict], list[
         for other, its in keys[i + 1 :]:
             if what != other and shapes and its and largest_of(shapes) in its and largest_of(its) in shapes:
                 yield sides[what, shapes], sides[other, its]
+
+
+def answers_request(c: Case, r: dict) -> bool:
+    """The latency of a request: its wait is that for the answer, which the host reads within the sample. Where the
+    report speaks of requests or copies, not of latency alone, it may wait once more just before it reads, or, of
+    requests or end to end, at the end of a sample that brings its input."""
+    asked, moved = says(words.ASKED, c.claims), says(words.TRANSFER, c.claims)
+    reads = r["waits_by_reading"] and (asked or moved)
+    more = 1 if reads or asked and r["waits"] == 1 and not r["waits_before_last"] else 0
+    said = asked or moved or says(words.REQUEST, c.claims)
+    return r["kind"] == "host" and r["copies"] > 0 and r["waits"] - r["waits_by_reading"] <= more and bool(said)

@@ -17,6 +17,7 @@ from labkit.bench.lies.case import (
     Case,
     Finding,
     Observed,
+    answers_request,
     by_place,
     largest_of,
     names_of,
@@ -149,7 +150,7 @@ def _waits(c: Case) -> Iterator[Finding]:
         losses = [x for r in group if not r["tool"] and r["kernels"] and not r["first"] for x in _lost(r, kernel)]
         if losses and 2 * len(losses) <= ending[str(losses[0][0]["end_line"]), signature(losses[0][0])]:
             continue
-        losses = [loss for loss in losses if not _answers(c, loss[0]) and not _beside(c, loss[0])]
+        losses = [loss for loss in losses if not answers_request(c, loss[0]) and not _beside(c, loss[0])]
         if says(words.WAITED, c.seen.output):  # a call and its wait, and the report says so
             losses = [loss for loss in losses if loss[0]["waits_before_last"]]
         if says(words.GAPS, c.claims):  # the time between two events holds them, and the report says so
@@ -164,17 +165,6 @@ def _waits(c: Case) -> Iterator[Finding]:
                 yield c.find(
                     "sync_loop", place, idle, us=r["value_us"], lost=lost, share=100 * share, kernels=r["kernels"]
                 )
-
-
-def _answers(c: Case, r: dict) -> bool:
-    """The latency of a request: its wait is that for the answer, which the host reads within the sample. Where the
-    report speaks of requests or copies, not of latency alone, it may wait once more just before it reads; and where it
-    speaks of requests or of the way from end to end, a sample that brings its input may end in a wait."""
-    said = says(words.REQUEST, c.claims) or says(words.TRANSFER, c.claims)
-    asked = says(words.ASKED, c.claims)
-    reads = r["waits_by_reading"] and (asked or says(words.TRANSFER, c.claims))
-    more = 1 if reads or asked and r["waits"] == 1 and not r["waits_before_last"] else 0
-    return r["kind"] == "host" and r["copies"] > 0 and r["waits"] - r["waits_by_reading"] <= more and bool(said)
 
 
 def _beside(c: Case, r: dict) -> bool:
