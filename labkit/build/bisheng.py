@@ -52,7 +52,7 @@ _ARCHITECTURES = (
     (r"950", "dav-3510"),
     (r"310P", "dav-2002"),
     (r"310B", "dav-3002"),
-    (r"910(?:A|Pro|Premium)?", "dav-1001"),
+    (r"910(?:(?:Pro|Premium)?A|ProB)?(?!\w)", "dav-1001"),  # no other letter: a chip that comes later is unknown
 )
 
 

@@ -186,13 +186,18 @@ def _clear(path: Path) -> None:
     shutil.rmtree(path, ignore_errors=True)
 
 
-@contextmanager
-def _locked(entry: Path):
-    """One thread of one process at a time makes an entry. Where the file system has no locks, the rename is enough."""
+def _lock(entry: Path) -> Path:
+    """The file of an entry's lock; what is none and has its name is taken away."""
     lock = Path(f"{entry}.lock")
     if lock.is_dir() or lock.is_symlink():  # nothing of ours
         _clear(lock)
-    with open(lock, "a", encoding="ascii") as handle:
+    return lock
+
+
+@contextmanager
+def _locked(entry: Path):
+    """One thread of one process at a time makes an entry. Where the file system has no locks, the rename is enough."""
+    with open(_lock(entry), "a", encoding="ascii") as handle:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX)
         except OSError:
@@ -221,9 +226,9 @@ def prune(max_bytes: int = CACHE_BYTES) -> int:
 
 
 def _entries() -> Iterable[tuple[float, Path, int]]:
-    """(last use, folder, bytes) of every entry."""
+    """(last use, folder, bytes) of every entry. Not of one that is another cache's: it has no room here."""
     for folder in _home().iterdir():
-        if folder.is_dir():
+        if folder.is_dir() and not folder.is_symlink() and folder.suffix != ".lock":
             try:
                 yield folder.stat().st_mtime, folder, sum(f.stat().st_size for f in folder.rglob("*") if f.is_file())
             except FileNotFoundError:
@@ -231,7 +236,7 @@ def _entries() -> Iterable[tuple[float, Path, int]]:
 
 
 def _remove(folder: Path) -> bool:
-    lock = Path(f"{folder}.lock")
+    lock = _lock(folder)
     with open(lock, "a", encoding="ascii") as handle:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

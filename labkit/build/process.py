@@ -47,12 +47,16 @@ def processor_time(pid: int) -> float:
 def wants_processor(pid: int) -> bool:
     """Does one of its threads run, or wait for a processor or a disk? What sleeps or waits for another does not."""
     try:
-        for task in os.listdir(f"/proc/{pid}/task"):
+        tasks = os.listdir(f"/proc/{pid}/task")
+    except OSError:
+        return False
+    for task in tasks:
+        try:
             with open(f"/proc/{pid}/task/{task}/stat", "rb") as file:
                 if file.read().rpartition(b")")[2].split()[0] in (b"R", b"D"):
                     return True
-    except (OSError, IndexError):
-        pass
+        except (OSError, IndexError):
+            continue  # it has ended meanwhile; the others may run
     return False
 
 

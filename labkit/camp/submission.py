@@ -16,6 +16,7 @@ from typing import Any
 
 LARGEST = 64 << 20  # bytes of a notebook
 _MAGIC = re.compile(r"^%%exercise[ \t]+(\w+)[ \t]*$")
+_IPYTHONS = re.compile(r"\s*[%!?]|\s*[\w.%*]+\?\??\s*$|[\w\s.,]+=\s*[%!]")  # lines that are no Python
 _DO = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
        ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.UAdd: operator.pos,
        ast.USub: operator.neg}  # fmt: skip
@@ -28,7 +29,7 @@ class Unreadable(ValueError):
 @dataclass(frozen=True)
 class Answer:
     """What stands for one exercise. source: an exercise cell's text; value: a prediction, Ellipsis where it is still
-    open; problem: why there is no value. cell: its number in the notebook, from 1.
+    open; problem: why there is no value. cell: its number among the notebook's code cells, from 1.
     """
 
     exercise: str
@@ -89,18 +90,25 @@ def _code(path: Path) -> Iterator[str]:
     for cell in cells:
         if isinstance(cell, dict) and cell.get("cell_type") == "code":
             source = cell.get("source", "")
-            yield "".join(map(str, source)) if isinstance(source, list) else str(source)
+            yield _as_run("".join(map(str, source)) if isinstance(source, list) else str(source))
+
+
+def _as_run(text: str) -> str:
+    """A cell as IPython runs it: without the blank lines in front and the first line's indentation."""
+    lines = text.split("\n")
+    first = next((i for i, line in enumerate(lines) if line.strip()), 0)
+    indent = re.match(r"[ \t]*", lines[first])[0]
+    return "\n".join(line.removeprefix(indent) for line in lines[first:])
 
 
 def _predictions(text: str, number: int) -> Iterator[Answer]:
     """Calls `predict("id", value)` of a cell, whatever stands before the dot."""
-    lines = ["" if line.lstrip().startswith(("%", "!")) else line for line in text.split("\n")]
-    try:
-        tree = ast.parse("\n".join(lines))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    tree = _parsed(text) or _parsed("\n".join("" if _IPYTHONS.match(line) else line for line in text.split("\n")))
+    if tree is None:
         return
-    for node in ast.walk(tree):
-        if not isinstance(node, ast.Call) or getattr(node.func, "attr", getattr(node.func, "id", "")) != "predict":
+    calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
+    for node in sorted(calls, key=lambda n: (n.lineno, n.col_offset)):  # the last in the text is the last that ran
+        if getattr(node.func, "attr", getattr(node.func, "id", "")) != "predict":
             continue
         given = dict(zip(("exercise_id", "value"), node.args)) | {k.arg: k.value for k in node.keywords}
         name = given.get("exercise_id")
@@ -109,6 +117,13 @@ def _predictions(text: str, number: int) -> Iterator[Answer]:
                 yield Answer(name.value, number, value=literal(given["value"]))
             except Unreadable as error:
                 yield Answer(name.value, number, problem=str(error))
+
+
+def _parsed(text: str) -> ast.Module | None:
+    try:
+        return ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
 
 
 def literal(node: ast.expr) -> Any:
@@ -127,7 +142,9 @@ def literal(node: ast.expr) -> Any:
                     raise Unreadable("a power that is too large")
                 return _number(left**right)
             return _number(_DO[type(node.op)](left, right))
-    except (KeyError, ArithmeticError, RecursionError) as error:
+    except KeyError:
+        pass  # an operator that is not in _DO
+    except (ArithmeticError, RecursionError) as error:
         raise Unreadable(f"{type(error).__name__}: {error}") from None
     raise Unreadable(f"`{ast.unparse(node)[:60]}` is no value: write the number or the text itself")
 

@@ -178,11 +178,12 @@ class _Pool:
         return all(p.poll() is None for p in self.processes)
 
     def end(self) -> None:
+        for process in self.processes:  # before their pipes are closed: a rank that sees that ends alone
+            if process.poll() is None:  # else its number may already be another's
+                os.killpg(process.pid, signal.SIGKILL)  # its session: what the function has started ends with it
+            process.wait()
         for pipe in self.pipes:
             pipe.close()
-        for process in self.processes:
-            process.kill()
-            process.wait()
         self.folder.cleanup()
 
     def call(self, function: Callable, arguments: tuple, timeout: float) -> Run:

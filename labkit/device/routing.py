@@ -69,8 +69,10 @@ def _quant_matmul(x1, x2, scale, *, offset=None, pertoken_scale=None, bias=None,
 def _weight_quant_batchmatmul(
     x, weight, antiquant_scale, antiquant_offset=None, quant_scale=None, quant_offset=None, bias=None,
     antiquant_group_size=0, inner_precise=0, weight_dtype=None):  # fmt: skip
-    def spread(t):  # a number for each group of rows becomes one for each row
-        return t if t is None or not antiquant_group_size else t.repeat_interleave(antiquant_group_size, 0)
+    def spread(t):  # a number for each group of rows becomes one for each row; the last group may have fewer
+        if t is None or not antiquant_group_size:
+            return t
+        return t.repeat_interleave(antiquant_group_size, 0)[: weight.shape[0]]
 
     y = _product(x, weight, None, None, None, spread(antiquant_scale), spread(antiquant_offset), None)
     y = y if bias is None else y + bias.float()
@@ -112,7 +114,10 @@ def _grouped_matmul(
             tokens = [tokens[0][b:e] for b, e in zip(begins, ends)]
     plain = x[0].dtype if x[0].is_floating_point() else torch.int8
     dtype = scalar_type(output_dtype, plain)
-    act = {0: lambda y: y, 1: F.relu, 2: lambda y: F.gelu(y, approximate="tanh"), 4: F.gelu, 5: F.silu}[act_type or 0]
+    acts = {0: lambda y: y, 1: F.relu, 2: lambda y: F.gelu(y, approximate="tanh"), 5: F.silu,
+            4: lambda y: y * torch.sigmoid(1.702 * y)}  # fmt: skip
+    if (act := acts.get(act_type or 0)) is None:  # 3, the gelu by erf, is not there on a card either
+        raise RuntimeError(f"npu_grouped_matmul: act_type is one of {sorted(acts)}, not {act_type}")
 
     def of(parts, i):
         return None if not parts else parts[i if len(parts) > 1 else 0]
@@ -286,9 +291,8 @@ def _moe_token_permute(tokens, indices, num_out_tokens=None, padded_mode=False):
 )
 def _moe_token_unpermute(permuted_tokens, sorted_indices, probs=None, padded_mode=False, restore_shape=None):
     k = 1 if probs is None else probs.shape[1]
-    there = (sorted_indices < len(permuted_tokens)).unsqueeze(-1)  # the others were dropped
-    rows = permuted_tokens.float()[sorted_indices.long().clamp_max(len(permuted_tokens) - 1)] * there
-    rows = rows.unflatten(0, (-1, k))
+    kept = F.pad(permuted_tokens.float(), (0, 0, 0, 1))  # the rows that were dropped are the last: zeros
+    rows = kept[sorted_indices.long().clamp_max(len(permuted_tokens))].unflatten(0, (-1, k))
     return (rows if probs is None else rows * probs.float().unsqueeze(-1)).sum(1).to(permuted_tokens.dtype)
 
 

@@ -174,7 +174,9 @@ def run_program(spec: Spec, made, case: Case):
     `run` makes of the Result.
     """
     result = made(*case.args)
-    return spec.function(spec.run)(result, case) if spec.run else result.output.split("\n")[:-1], result
+    # the last line too where nothing ends it
+    lines = result.output.removesuffix("\n").split("\n") if result.output else []
+    return spec.function(spec.run)(result, case) if spec.run else lines, result
 
 
 def run_function(spec: Spec, made: Callable, case: Case):
@@ -187,14 +189,15 @@ def run_function(spec: Spec, made: Callable, case: Case):
     return spec.function(spec.run)(made, args, case) if spec.run else made(*args)
 
 
-def _copy(value):
-    return (
-        value.clone()
-        if hasattr(value, "clone")
-        else value.copy()
-        if isinstance(value, (np.ndarray, list, dict))
-        else value
-    )
+def _copy(value, inside: bool = False):
+    """Of containers all levels. Tensors inside of one stay the same: a copy of a parameter is no leaf."""
+    if hasattr(value, "clone"):
+        return value if inside else value.clone()
+    if type(value) in (list, tuple, set):
+        return type(value)(_copy(v, True) for v in value)
+    if type(value) is dict:
+        return {name: _copy(v, True) for name, v in value.items()}
+    return value.copy() if isinstance(value, (np.ndarray, list, dict)) else value
 
 
 def _is_array(value) -> bool:

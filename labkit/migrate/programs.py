@@ -59,11 +59,11 @@ def scan(path: str | Path) -> list[Line]:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # of the program's own strings
                 tree = ast.parse(file.read_bytes(), str(file))  # bytes: a BOM, a coding line
-        except (SyntaxError, ValueError, OSError) as error:
+            reader = _Reader(name)
+            reader.visit(tree)
+        except (SyntaxError, ValueError, OSError, RecursionError, MemoryError) as error:  # the last two: nested deep
             found.append(Line(name, getattr(error, "lineno", 1) or 1, str(error), False, text("migrate.scan-unread")))
             continue
-        reader = _Reader(name)
-        reader.visit(tree)
         found += sorted(set(reader.found), key=lambda row: (row.line, row.what))
     return found
 
@@ -96,7 +96,7 @@ class _Reader(ast.NodeVisitor):
                 self._judge(node, alias.name)
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
-        module = node.module or ""
+        module = "." * node.level + (node.module or "")  # the program's own .triton is no package
         self._package(node, module)
         for alias in node.names:
             full = f"{module}.{alias.name}"

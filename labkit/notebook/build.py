@@ -108,12 +108,13 @@ def main(
     langs: Iterable[str] = messages.LANGUAGES,
 ) -> int:
     """The command. Exit code 1 when a demo cell fails."""
+    only = list(only or ())
     try:
         if stamp:
             for path in reader.sources(home):
                 if changed := reader.stamp(path):
                     print(f"{paths.display_path(path)}: {changed} translations stamped")
-        return _build_all(chosen(only, home), home, execute, bool(list(only or ())), tuple(langs))
+        return _build_all(chosen(only, home), home, execute, bool(only), tuple(langs))
     except (reader.SourceFormatError, SpecError) as error:
         print(error, file=sys.stderr)
         return 1

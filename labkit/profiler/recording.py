@@ -212,13 +212,13 @@ class ProfInterface:
         """On hardware the collectors are started here; a recorder without cost needs no warm-up."""
 
     def start_trace(self) -> None:
+        recorder = Recorder(shapes=self.record_shapes or self.settings().detailed, memory=self.profile_memory,
+                                  stack=self.with_stack, modules=self.with_modules)  # fmt: skip
+        recorder.start()  # raises where another one runs: then nobody is to collect marks
+        self._recorder = recorder
         if self.experimental_config.tx_enabled:
             self._marks = MstxWatch(self.experimental_config)
             mstx_marks.watchers.append(self._marks)
-        recorder = Recorder(shapes=self.record_shapes or self.settings().detailed, memory=self.profile_memory,
-                                  stack=self.with_stack, modules=self.with_modules)  # fmt: skip
-        recorder.start()
-        self._recorder = recorder
 
     def stop_trace(self) -> None:
         if self._recorder is None:
@@ -349,6 +349,8 @@ def recordings(path: str) -> list[Path]:
     folder = Path(path)
     if not folder.exists():
         raise RuntimeError(f"The path does not exist: {folder}")
+    if not folder.is_dir():
+        raise RuntimeError(f"The path is no folder: {folder}")
     return [folder] if raw.exists(folder) else sorted(f for f in folder.iterdir() if raw.exists(f))
 
 

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
 from labkit.build.compiler import ToolError
 from labkit.program import cann_home, standin
@@ -18,8 +17,7 @@ def main(name: str, words: list[str]) -> int:
     if name == "cmake":
         return standin.cmake(words)
     if name in ("make", "ninja"):
-        folder = next((Path(words[i + 1]) for i, w in enumerate(words[:-1]) if w == "-C"), Path("."))
-        return standin.make(folder, words)
+        return standin.make(standin.make_folder(words), words)
     if name == "start":
         return cann_home.start(words)
     if name == "bisheng" and "-c" in words:
@@ -32,5 +30,5 @@ def main(name: str, words: list[str]) -> int:
 if __name__ == "__main__":
     try:
         sys.exit(main(sys.argv[1], sys.argv[2:]))
-    except (CompileError, ToolError, NoProgram) as error:
+    except (CompileError, ToolError, NoProgram, OSError) as error:  # a source that is not there
         sys.exit(f"labkit: {error}")

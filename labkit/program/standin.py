@@ -74,7 +74,10 @@ def original(path: Path) -> Path:
 def cmake(words: list[str]) -> int:
     if "-E" in words[:1]:
         return _tool(words[1:])
-    for option, step in (("--build", lambda folder: make(folder, words)), ("--install", _install)):
+    for option, step in (
+        ("--build", lambda folder: make(folder, words)),
+        ("--install", lambda folder: _install(folder, _valued(words, "--prefix"))),
+    ):
         if option in words:
             if words[-1] == option:
                 sys.exit("labkit: " + messages.text("program.cmake_folder", option=option))
@@ -86,7 +89,7 @@ def cmake(words: list[str]) -> int:
     while i < len(words):
         word = words[i]
         value = words[i + 1] if i + 1 < len(words) else ""
-        if word in ("-S", "-B", "-G", "-D"):
+        if word in ("-S", "-B", "-G", "-D", "-A", "-T", "-C", "--toolchain", "--install-prefix"):
             i += 1
         if word == "-S":
             source = Path(value)
@@ -100,6 +103,8 @@ def cmake(words: list[str]) -> int:
         elif not word.startswith("-") and word not in ("Ninja", "Unix Makefiles"):
             source = Path(word)
         i += 1
+    if prefix := _valued(words, "--install-prefix"):
+        definitions["CMAKE_INSTALL_PREFIX"] = prefix
     if not (source / "CMakeLists.txt").is_file():  # `cmake .` within a build folder: what it was configured with
         if build is None and (source / _NOTE).exists():
             build, source = source, Path(json.loads((source / _NOTE).read_text())["source"])
@@ -112,6 +117,12 @@ def cmake(words: list[str]) -> int:
     note.write_text(json.dumps(dict(source=str(source.resolve()), definitions={**before, **definitions})))
     _project(build)  # what the file refuses, it refuses now
     return 0
+
+
+def _valued(words: list[str], option: str) -> str:
+    """What an option is given, as a word of its own or behind =; "" without it."""
+    behind = [w.partition("=")[2] for w in words if w.startswith(f"{option}=")]
+    return next(iter([*behind, *(value for word, value in zip(words, words[1:]) if word == option)]), "")
 
 
 def _tool(words: list[str]) -> int:
@@ -153,6 +164,12 @@ def _project(build: Path):
         sys.exit("labkit: " + messages.text("program.cmake", file=source / "CMakeLists.txt", message=error))
 
 
+def make_folder(words: list[str]) -> Path:
+    """Where make is to go first: -C x, -Cx, --directory=x."""
+    stuck = (w[2:] for w in words if w.startswith("-C") and len(w) > 2)
+    return Path(_valued(words, "-C") or _valued(words, "--directory") or next(stuck, "."))
+
+
 def make(build: Path, words: list[str]) -> int:
     if not (build / _NOTE).exists():
         machine = _machine_tool("make")
@@ -161,7 +178,12 @@ def make(build: Path, words: list[str]) -> int:
     if "clean" in words:  # what is built is kept by its content
         return 0
     project = _project(build)
-    for program in room.of_project(project):
+    try:
+        programs = room.of_project(project)
+    except room.NoProgram:
+        source = json.loads((build / _NOTE).read_text())["source"]
+        sys.exit("labkit: " + messages.text("program.none", folder=source))
+    for program in programs:
         _link(_output(project, build) / program.name, room.build(program))
     if "install" in words:
         _install(build)
@@ -189,14 +211,14 @@ def _in_copy(path: Path) -> Path:
     return path
 
 
-def _install(build: Path) -> int:
+def _install(build: Path, prefix: str = "") -> int:
     project = _project(build)
-    prefix = _in_copy(Path(project.variable("CMAKE_INSTALL_PREFIX") or build.resolve().parent / "out"))
+    home = _in_copy(Path(prefix or project.variable("CMAKE_INSTALL_PREFIX") or build.resolve().parent / "out"))
     names, output = [target.name for target in project.programs()], _output(project, build)
     made = {name: (output / name).resolve() for name in names if (output / name).exists()}
     if names and not made:
         sys.exit("labkit: " + messages.text("program.nothing_to_install", names=", ".join(names), folder=output))
-    for folder in (prefix / "bin", prefix):
+    for folder in (home / "bin", home):
         for name, program in made.items():
             _link(folder / name, program)
     return 0

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from urllib.parse import quote
 
 import polars as pl
 
@@ -13,7 +15,7 @@ from labkit.trace.refusals import TraceError
 
 
 def _open(path: Path) -> sqlite3.Connection:
-    base = sqlite3.connect(f"file:{path.as_posix().replace('?', '%3f').replace('#', '%23')}?mode=ro", uri=True)
+    base = sqlite3.connect(f"file:{quote(os.fsencode(path))}?mode=ro", uri=True)
     base.text_factory = lambda raw: raw.decode("utf-8", "replace")
     return base
 
@@ -128,7 +130,7 @@ def _fill(base: _Base, trace: model.Trace) -> pl.DataFrame:
     )
     firsts = [t["start_ns"].min() for t in (task, host, calls) if t.height]
     if trace.base_ns == 0 and firsts:
-        trace.base_ns = min(f for f in firsts if f is not None)
+        trace.base_ns = min((f for f in firsts if f is not None), default=0)
 
     def timed(table: pl.DataFrame) -> pl.DataFrame:
         return table.with_columns(
@@ -270,7 +272,7 @@ def _fill(base: _Base, trace: model.Trace) -> pl.DataFrame:
 def _stacks(base: _Base) -> dict[int, str]:
     found: dict[int, list[tuple[int, str]]] = {}
     for chain, stack, depth in base.rows("PYTORCH_CALLCHAINS", "id", "stack", "stackDepth"):
-        found.setdefault(chain, []).append((depth or 0, base.texts.get(stack, "")))
+        found.setdefault(chain, []).append((depth or 0, base.texts.get(stack) or ""))
     return {chain: ";\n".join(text for _, text in sorted(frames)) for chain, frames in found.items()}
 
 

@@ -182,11 +182,13 @@ def scalar_float(k: Kernel, op: Op, forms: list) -> bool:
         k.forms[v] = Index(k.named(f"static_cast<{C[v.elem]}>({e[0]})", v.name or "n", v.elem), v.elem)
         return True
     elif name[6:9] in PICK and name.startswith("arith."):
-        text = f"{e[0]} {PICK[name[6:9]]} {e[1]} ? {e[0]} : {e[1]}"
+        # a NaN is greater than nothing: maximumf hands it on, maxnumf gives the other number
+        nan = e[0] if name.endswith("imumf") else e[1]
+        text = f"{e[0]} {PICK[name[6:9]]} {e[1]} || {nan} != {nan} ? {e[0]} : {e[1]}"
     elif name == "arith.negf":
         text = f"-{e[0]}"
     elif name == "math.absf":
-        text = f"{e[0]} < 0.0f ? -({e[0]}) : {e[0]}"
+        text = f"{e[0]} > 0.0f ? {e[0]} : 0.0f - ({e[0]})"  # -0.0 too becomes 0.0
     elif name == "math.fma":
         text = f"{e[0]} * {e[1]} + {e[2]}"
     elif name == "arith.cmpf":

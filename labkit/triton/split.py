@@ -48,18 +48,21 @@ def accumulator(loop: Op, i: int) -> bool:
     """Whether what a loop hands on stays in L0C: it begins as 0 and products are added to it, nothing else."""
     arg, last = loop.blocks[0].args[1 + i], loop.blocks[0].ops[-1].operands[i]
     begins = loop.operands[3 + i]
-    inner = carried(last) if last.op is not None and last.op.name == "scf.for" else None
-    made = last.op is not None and (last.op.name == "tt.dot" or (inner is not None and accumulator(*inner)))
-    return (
-        (zero(begins) or product(begins))
-        and made
-        and len(arg.users) == 1
-        and (
-            (arg.users[0].name == "tt.dot" and arg.users[0].operands[2] is arg)
-            or (arg.users[0].name == "scf.for" and accumulator(arg.users[0], arg.users[0].operands.index(arg, 3) - 3))
-        )
-        and (len(last.users) == 1)
-    )
+    return (zero(begins) or product(begins)) and len(arg.users) == len(last.users) == 1 and _added_to(arg, last)
+
+
+def _added_to(arg: Value, last: Value) -> bool:
+    """Whether `last` is `arg` and the products that are added to it: two sums that change places are none."""
+    if last is arg or last.op is None:
+        return False
+    while last is not arg:
+        if last.op is not None and last.op.name == "tt.dot":
+            last = last.op.operands[2]
+        elif last.op is not None and last.op.name == "scf.for" and accumulator(*(inner := carried(last))):
+            last = inner[0].operands[3 + inner[1]]
+        else:
+            return False
+    return True
 
 
 def product(v: Value) -> bool:

@@ -46,8 +46,8 @@ class Problem:
     features: Callable[[Point], list[float]] | None = None
 
     def __post_init__(self):
+        self.parameters = {name: tuple(values) for name, values in self.parameters.items()}  # the caller keeps theirs
         for name, values in self.parameters.items():
-            self.parameters[name] = values = tuple(values)
             if not values or len(set(values)) != len(values):
                 raise ValueError(messages.text("tuning.values", name=name, values=values))
         if self.start is not None:
@@ -57,7 +57,9 @@ class Problem:
         """Raises ValueError for a point outside the space."""
         if set(point) != set(self.parameters):
             raise ValueError(
-                messages.text("tuning.names", given=", ".join(sorted(point)), wanted=", ".join(self.parameters))
+                messages.text(
+                    "tuning.names", given=", ".join(sorted(map(str, point))), wanted=", ".join(self.parameters)
+                )
             )
         for name, value in point.items():
             if value not in self.parameters[name]:

@@ -171,6 +171,9 @@ def test_version_beside_or_below(cann, monkeypatch):
         ("910B2C", "dav-2201"),
         ("Ascend910_9392", "dav-2201"),
         ("Ascend910ProA", "dav-1001"),
+        ("Ascend910PremiumA", "dav-1001"),
+        ("Ascend910A", "dav-1001"),
+        ("Ascend910", "dav-1001"),
         ("Ascend310P3", "dav-2002"),
         ("Ascend310B1", "dav-3002"),
         ("Ascend950PR_9589", "dav-3510"),
@@ -180,9 +183,10 @@ def test_architectures(soc, arch):
     assert bisheng.arch_for(soc) == arch
 
 
-def test_an_unknown_chip_is_named():
-    with pytest.raises(ToolError, match="Ascend1234"):
-        bisheng.arch_for("Ascend1234")
+@pytest.mark.parametrize("soc", ["Ascend1234", "Ascend910C", "Ascend910D1"])
+def test_an_unknown_chip_is_named(soc):
+    with pytest.raises(ToolError, match=soc):
+        bisheng.arch_for(soc)
 
 
 def test_the_command(cann):

@@ -128,3 +128,25 @@ def test_an_entry_that_is_another_caches_is_known_by_its_own_place(home, tmp_pat
     (tmp_path / "second" / "build").mkdir(parents=True)
     (tmp_path / "second" / "build" / there.name).symlink_to(there)
     assert kept() == there
+
+
+def aged(entry: Path) -> Path:
+    os.utime(entry, (0, 0))
+    return entry
+
+
+def test_prune_leaves_the_links_to_another_caches_entries(home, tmp_path, monkeypatch):
+    there = aged(kept())
+    monkeypatch.setenv("LABKIT_CACHE", str(tmp_path / "second"))
+    link = tmp_path / "second" / "build" / there.name
+    link.parent.mkdir(parents=True)
+    link.symlink_to(there)
+    assert cache.prune(0) == 0, "nothing of this cache was freed"
+    assert sound(link) and sound(there)
+
+
+def test_prune_gets_past_a_lock_that_is_a_folder(home):
+    entry = aged(kept())
+    Path(f"{entry}.lock").unlink()
+    Path(f"{entry}.lock").mkdir()
+    assert cache.prune(0) > 0 and not entry.exists() and not Path(f"{entry}.lock").exists()

@@ -82,3 +82,8 @@ def test_a_command_that_is_not_there():
 def test_memory_that_runs_out_is_said(said):
     error = compile_error(f"{said}\n", filename="a.asc", text="int x;")
     assert f"more than {process.MOST_KIB >> 20} GiB" in str(error) and "never ends" in str(error)
+
+
+def test_a_thread_that_has_just_ended_hides_no_other(monkeypatch):
+    monkeypatch.setattr(process.os, "listdir", lambda folder: ["0", str(os.getpid())])  # there is no thread 0
+    assert process.wants_processor(os.getpid()), "the one that asks is running"

@@ -43,6 +43,33 @@ def test_an_answer_that_is_no_value(tmp_path, text):
     assert sorted(os.listdir(tmp_path)) == ["a.ipynb"]
 
 
+def test_a_cell_is_read_as_ipython_runs_it(tmp_path):
+    """Blank lines and an indentation in front, lines of IPython's own, and what only looks like one."""
+    found = answers(
+        notebook(
+            tmp_path / "a.ipynb",
+            "\n  \n%%exercise one\nx = 1\n",
+            "  %%exercise two\n  x = 1\n    y = 2",
+            "labkit.predict('three', 10\n  % 4)",
+            "labkit.predict('four', 4)\nlabkit.predict?\n?labkit\nfiles = !ls\nhere = %pwd",
+            "  labkit.predict('five', 5)",
+        )
+    )
+    assert [found[n].source for n in ("one", "two")] == ["x = 1", "x = 1\n  y = 2"]
+    assert {n: a.value for n, a in found.items() if a.source is None} == {"three": 2, "four": 4, "five": 5}
+
+
+def test_of_several_predictions_in_a_cell_the_last_counts(tmp_path):
+    text = "print(labkit.predict('one', 1))\nlabkit.predict('one', 2)"
+    assert answers(notebook(tmp_path / "a.ipynb", text))["one"].value == 2
+
+
+@pytest.mark.parametrize("text", ["1 | 2", "~1", "not 1"])
+def test_an_operator_that_is_not_worked_out_is_shown_as_written(tmp_path, text):
+    problem = answers(notebook(tmp_path / "a.ipynb", f"labkit.predict('one', {text})"))["one"].problem
+    assert f"`{text}` is no value" in problem
+
+
 @pytest.mark.parametrize("text", ["", "[]", '{"cells": 3}', "[" * 100_000, '{"cells": [{"cell_type"', "\0"])
 def test_what_is_no_notebook(tmp_path, text):
     (tmp_path / "a.ipynb").write_text(text)

@@ -222,6 +222,10 @@ case("npu_weight_quant_batchmatmul", X, W8, SCALE, draw(5, seed=18), bias=draw(5
 case("npu_weight_quant_batchmatmul", X, W8, SCALE * draw(4, 1, low=0.5, high=1.0), antiquant_group_size=4)(
     lambda x, w, s: sum(x[:, 4 * i : 4 * i + 4] @ (w[4 * i : 4 * i + 4] * s[i]) for i in range(4))
 )
+# the last group of rows is a short one
+case("npu_weight_quant_batchmatmul", X, W8, SCALE * draw(3, 1, low=0.5, high=1.0), antiquant_group_size=6)(
+    lambda x, w, s: sum(x[:, 6 * i : 6 * i + 6] @ (w[6 * i : 6 * i + 6] * s[i]) for i in range(3))
+)
 THREE = draw(3, 16, 5, seed=20)
 case("npu_grouped_matmul", [X], [THREE], group_list=torch.tensor([1, 1, 4]), split_item=2, group_type=0)(
     lambda x, w, group_list: [torch.cat([x[0][:1] @ w[0][0], x[0][1:] @ w[0][2]])]
@@ -232,6 +236,9 @@ case("npu_grouped_matmul", [X], [THREE], bias=[draw(3, 5)], group_list=torch.ten
         silu(torch.cat([x[0][:1] @ w[0][0] + bias[0][0], x[0][1:] @ w[0][2] + bias[0][2]]))
     ]
 )  # fmt: skip
+case("npu_grouped_matmul", [X], [draw(16, 3)], act_type=4)(
+    lambda x, w: [x[0] @ w[0] / (1 + torch.exp(-1.702 * (x[0] @ w[0])))]
+)
 case("npu_grouped_matmul", [X, Y[:2]], [draw(16, 3), draw(16, 2)])(lambda x, w: [a @ b for a, b in zip(x, w)])
 case("npu_grouped_matmul", [X.t().contiguous()], [Y], group_list=torch.tensor([1, 4]), split_item=3, group_type=2)(
     lambda x, w, group_list: [torch.stack([x[0][:, :1] @ w[0][:1], x[0][:, 1:] @ w[0][1:]])]
@@ -336,6 +343,14 @@ def _(x, choice):
 def _(rows, place, probs):
     return torch.stack([sum(rows[place[2 * i + j].item()] * probs[i, j] for j in range(2)) for i in range(4)])
 
+
+# a row whose place is behind the last one was dropped, and what the last one holds is no part of it
+case("npu_moe_token_unpermute", torch.tensor([[1.0, 2], [math.inf, 4]]).double(), torch.tensor([0, 2, 1]).int())(
+    lambda rows, place: torch.stack([rows[0], torch.zeros_like(rows[0]), rows[1]])
+)
+case("npu_moe_token_unpermute", torch.zeros(0, 3).double(), torch.tensor([0, 1]).int())(
+    lambda rows, place: torch.zeros(2, 3, dtype=rows.dtype)
+)
 
 # ---- boxes: corners for npu_iou and npu_ptiou, centre and size with trans=True
 

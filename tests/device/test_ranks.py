@@ -200,6 +200,33 @@ def test_a_busy_machine_is_no_time_out_and_a_loop_is(monkeypatch):
         labkit.ranks(2, cell["loops"], timeout=0.5)
 
 
+def test_what_a_rank_has_started_ends_with_it():
+    cell = notebook("""import subprocess
+def starts(rank):
+    return subprocess.Popen(["sleep", "60"]).pid
+def raises(rank):
+    if rank:
+        raise ValueError("here")
+    dist.barrier()
+""")
+    started = labkit.ranks(2, cell["starts"]).results
+    with pytest.raises(labkit.RankError, match="here"):
+        labkit.ranks(2, cell["raises"])
+    until = time.monotonic() + 10
+    while (left := [p for p in started if _alive(p)]) and time.monotonic() < until:
+        time.sleep(0.05)
+    for pid in left:
+        os.kill(pid, 9)
+    assert not left
+
+
+def _alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
 def test_ranks_end_with_their_parent(tmp_path):
     """A notebook's kernel that is killed leaves neither processes nor files."""
     text = "import labkit, os\ndef f(rank):\n    return os.getpid()\nprint(*labkit.ranks(1, f).results, flush=True)\nos.kill(os.getpid(), 9)\n"

@@ -26,6 +26,26 @@ def test_a_kernel_that_writes_its_input_changes_no_case(place):
     assert x.tolist() == [1.0] * 4 and a.tolist() == [1.0] * 4
 
 
+def test_a_function_that_writes_into_its_input_changes_no_case():
+    def clears(rows, tables, pair):
+        rows[0].clear()
+        tables["a"]["b"].append(4)
+        pair[0][0] = 9.0
+
+    case = Case("writes", args=([[1, 2], [3]], {"a": {"b": [3]}}, (np.ones(2), 5)), expected=0)
+    launch.run_function(SimpleNamespace(run="", on_device=False), clears, case)
+    rows, tables, pair = case.args
+    assert rows == [[1, 2], [3]] and tables == {"a": {"b": [3]}} and pair[0].tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    "output, lines", [("", []), ("\n", [""]), ("1\n2\n", ["1", "2"]), ("1\n2", ["1", "2"]), ("1\n\n", ["1", ""])]
+)
+def test_the_lines_of_a_program_whether_or_not_the_last_one_ends(output, lines):
+    case = Case("prints", args=(), expected=lines)
+    assert launch.run_program(SimpleNamespace(run=""), lambda: SimpleNamespace(output=output), case)[0] == lines
+
+
 DATACLASS = """from __future__ import annotations
 import dataclasses, pickle, typing
 @dataclasses.dataclass

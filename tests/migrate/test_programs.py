@@ -73,3 +73,17 @@ def test_a_notebook_is_no_kernel_and_imported_objects_move_too(tmp_path):
 def test_a_place_that_is_not_there(tmp_path):
     with pytest.raises(FileNotFoundError, match="no such file"):
         migrate.scan(tmp_path / "absent.py")
+
+
+def test_a_programs_own_module_is_no_package_of_that_name(tmp_path):
+    (tmp_path / "m.py").write_text(
+        "from .triton import k\nfrom ..apex.amp import z\nfrom .torch.cuda import q\nq.f()\n"
+    )
+    assert migrate.scan(tmp_path / "m.py") == []
+
+
+@pytest.mark.parametrize("text", ["x = " + " + ".join(["'a'"] * 20_000), "x = a" + ".b" * 9_000])
+def test_a_program_that_is_nested_too_deep_is_said_and_the_others_are_read(tmp_path, text):
+    (tmp_path / "deep.py").write_text(text)
+    (tmp_path / "t.py").write_text("x.cuda()\n")
+    assert [(row.file, row.mended) for row in migrate.scan(tmp_path)] == [("deep.py", False), ("t.py", True)]

@@ -186,6 +186,14 @@ def test_a_demo_must_not_depend_on_an_exercise(home):
     assert build.main(home=home) == 1
 
 
+def test_names_may_come_from_an_iterator(home, monkeypatch):
+    seen = []
+    monkeypatch.setattr(
+        build, "_build_all", lambda every, home, run, fresh, langs: seen.append((len(every), fresh)) or 0
+    )
+    assert build.main(iter(["00.01"]), home=home) == 0 and seen == [(1, True)], "what is named is run in any case"
+
+
 def test_changed_text_is_rewritten_without_running_changed_code_is_run(home, monkeypatch):
     ran = []
     monkeypatch.setattr(build, "execute", lambda nb, *a, **k: ran.append(1) or nb)

@@ -162,6 +162,28 @@ def test_marks_of_mstx_are_a_process_of_their_own(tmp_path):
     assert not torch_npu._C._mstx.watchers
 
 
+def test_a_recording_that_could_not_begin_leaves_nobody_who_collects_marks(tmp_path, capsys):
+    from labkit.profiler.recorder import Recorder
+
+    other = Recorder()
+    other.start()
+    try:
+        profiler = P.profile(experimental_config=P._ExperimentalConfig(mstx=True))
+        profiler.start()
+        assert "a recording is going on" in capsys.readouterr().out and not torch_npu._C._mstx.watchers
+    finally:
+        other.stop()
+    profiler.stop()
+
+
+def test_a_file_is_no_recording(tmp_path, capsys):
+    from torch_npu.profiler.profiler import analyse
+
+    (tmp_path / "x.json").write_text("{}")
+    analyse(str(tmp_path / "x.json"))
+    assert "The path is no folder" in capsys.readouterr().out
+
+
 def test_a_registered_kernel_keeps_its_name_and_has_counters(tmp_path):
     silu = labkit.register(Path(labkit.__file__).parents[1] / "kernels/silu/silu_torch.asc")
     x = torch.randn(4096).npu()

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from labkit.program import standin
+from labkit.program.__main__ import main as program_main
 
 LISTS = """cmake_minimum_required(VERSION 3.16)
 project(x)
@@ -52,6 +54,43 @@ def test_a_prefix_that_is_the_output_folder(project):
     standin.cmake(["..", f"-DCMAKE_INSTALL_PREFIX={project}/out"])
     standin.make(Path("."), ["install"])
     assert (project / "out" / "demo").resolve(strict=True) == (project / "out" / "bin" / "demo").resolve(strict=True)
+
+
+@pytest.mark.parametrize("words", [["--prefix", "{there}"], ["--prefix={there}"]])
+def test_a_prefix_that_is_named_when_installing(project, words):
+    standin.cmake(["..", f"-DCMAKE_INSTALL_PREFIX={project}/out"])
+    standin.cmake(["--build", "."])
+    there = project / "there"
+    assert standin.cmake(["--install", ".", *(w.format(there=there) for w in words)]) == 0
+    assert (there / "bin" / "demo").resolve(strict=True) and not (project / "out").exists()
+
+
+def test_a_prefix_that_is_named_when_configuring(project):
+    standin.cmake(["..", "--install-prefix", f"{project}/there", "-A", "x64"])
+    standin.make(Path("."), ["install"])
+    assert (project / "there" / "bin" / "demo").resolve(strict=True)
+
+
+@pytest.mark.parametrize("words", [["-C", "build"], ["-Cbuild"], ["--directory=build"], ["--directory", "build"]])
+def test_make_in_another_folder(project, monkeypatch, words):
+    standin.cmake([".."])
+    monkeypatch.chdir(project)
+    assert program_main("make", words) == 0
+    assert (project / "build" / "demo").resolve(strict=True)
+
+
+def test_a_project_without_a_program_says_so(project):
+    (project / "CMakeLists.txt").write_text("cmake_minimum_required(VERSION 3.16)\nproject(x)\n")
+    standin.cmake([".."])
+    with pytest.raises(SystemExit, match="no program in .*add_executable"):
+        standin.make(Path("."), [])
+
+
+def test_a_source_that_is_not_there_is_named_without_a_traceback(tmp_path):
+    words = [sys.executable, "-m", "labkit.program", "bisheng", "absent.asc", "-o", "demo"]
+    ran = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True)
+    assert ran.returncode == 1 and ran.stderr.startswith("labkit: ") and "absent.asc" in ran.stderr
+    assert "Traceback" not in ran.stderr
 
 
 def test_configuring_again_from_within(project):

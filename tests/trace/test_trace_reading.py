@@ -160,6 +160,24 @@ def test_a_database_gives_what_the_text_gives(tmp_path):
     assert found.copies().height == 1 and found.rank == 3 and found.host["shapes"][0] == "8,2048"
 
 
+@pytest.mark.parametrize("folder", ["run 100%25", "a?b#c", "ünter 中文"])
+def test_a_database_is_found_whatever_its_folder_is_called(tmp_path, folder):
+    path = tmp_path / folder / "ascend_pytorch_profiler_3.db"
+    path.parent.mkdir()
+    base = sqlite3.connect(path)
+    base.executescript("create table TASK(startNs, endNs, globalTaskId); insert into TASK values (5000, 9000, 100)")
+    base.close()
+    assert trace.read(path).trace.tasks["dur"].to_list() == [4.0]
+
+
+def test_a_database_whose_rows_have_no_times(tmp_path):
+    path = tmp_path / "ascend_pytorch_profiler.db"
+    base = sqlite3.connect(path)
+    base.executescript("create table TASK(startNs, endNs, globalTaskId); insert into TASK values (null, null, 100)")
+    base.close()
+    assert trace.read(path).trace.base_ns == 0
+
+
 def prepared(folder, what: str):
     """A path for each refusal."""
     tree = folder / "host_1_20260101000000000_ascend_pt"

@@ -12,6 +12,7 @@ pytest.importorskip("triton", reason="Triton has wheels for Linux x86_64 and aar
 torch = pytest.importorskip("torch")
 
 import triton
+import triton.language as tl
 
 import labkit.triton
 
@@ -141,6 +142,27 @@ def test_an_axis_of_length_one_is_only_dropped(shape, way, dtype):
         kernels.of_one[(1,)](x.npu(), out, *shape, AXIS=axis, WAY=way)
         assert torch.equal(out.cpu(), ALONG[way](x, axis).to(dtype))
         right()
+
+
+@triton.jit
+def of_numbers(x, y, out):
+    a, b = tl.load(x), tl.load(y)
+    tl.store(out, tl.maximum(a, b))
+    tl.store(out + 1, tl.minimum(a, b))
+    tl.store(out + 2, tl.maximum(a, b, propagate_nan=tl.PropagateNan.ALL))
+    tl.store(out + 3, tl.minimum(a, b, propagate_nan=tl.PropagateNan.ALL))
+    tl.store(out + 4, tl.abs(a))
+
+
+@pytest.mark.parametrize("a, b", [("nan", 1.5), (1.5, "nan"), ("nan", "nan"), (-0.0, 1.0), ("-inf", 2.0), (3.0, 2.0)])
+def test_single_numbers_know_nan_and_the_sign_of_zero(a, b):
+    a, b = torch.tensor([float(a)]), torch.tensor([float(b)])
+    out = torch.zeros(5).npu()
+    of_numbers[(1,)](a.npu(), b.npu(), out)
+    want = torch.cat((torch.fmax(a, b), torch.fmin(a, b), torch.maximum(a, b), torch.minimum(a, b), a.abs()))
+    torch.testing.assert_close(out.cpu(), want, rtol=0, atol=0, equal_nan=True)
+    assert not out.cpu()[4].signbit() or a.isnan()
+    right()
 
 
 FOLDED = {

@@ -45,6 +45,30 @@ def test_a_drawn_kernel_is_right(kernel, tmp_path_factory):
 
 
 @triton.jit
+def crossed(a, b, out, times, N: tl.constexpr):
+    i = tl.arange(0, N)
+    at = i[:, None] * N + i[None, :]
+    p, q = tl.zeros((N, N), tl.float32), tl.zeros((N, N), tl.float32)
+    for t in range(times):
+        x, y = tl.load(a + t * N * N + at), tl.load(b + t * N * N + at)
+        p, q = tl.dot(x, y, q), tl.dot(y, x, p)
+    tl.store(out + at, p)
+    tl.store(out + N * N + at, q)
+
+
+def test_two_sums_that_change_places_in_each_turn():
+    a, b = (torch.randn(3, 16, 16, generator=torch.Generator().manual_seed(s)).half() for s in (1, 2))
+    out = torch.zeros(2, 16, 16).npu()
+    crossed[(1,)](a.npu(), b.npu(), out, 3, N=16)
+    p = q = torch.zeros(16, 16)
+    for x, y in zip(a.float(), b.float()):
+        p, q = x @ y + q, y @ x + p
+    record = labkit.triton.last()
+    assert not record.findings, record.report()
+    assert torch.allclose(out.cpu(), torch.stack((p, q)), atol=1e-3)
+
+
+@triton.jit
 def product(a, b, c, M, N, K, am, ak, bk, bn, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, OUT: tl.constexpr,
             TWICE: tl.constexpr):  # fmt: skip
     m, n = tl.program_id(0) * BM + tl.arange(0, BM), tl.program_id(1) * BN + tl.arange(0, BN)

@@ -296,3 +296,14 @@ def test_pictures():
     assert plot.history(found).svg == pictures[0].svg
     with pytest.raises(ValueError, match="predictor"):
         plot.predicted(tune(line(), budget=2))
+
+
+def test_a_problem_leaves_the_given_parameters_as_they_are():
+    given = {"tile": [1, 2], "depth": range(2)}
+    assert Problem("mine", given, lambda point: 1.0).parameters == {"tile": (1, 2), "depth": (0, 1)}
+    assert given == {"tile": [1, 2], "depth": range(2)}
+
+
+def test_a_name_that_is_no_text_is_said():
+    with pytest.raises(ValueError, match="7"):
+        Problem("mine", {"tile": (1, 2)}, lambda point: 1.0).check({7: 1, "tile": 1})
