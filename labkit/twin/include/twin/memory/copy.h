@@ -9,7 +9,7 @@ namespace twin {
 // 128).
 void copy_blocks(Loc d, Loc s, uint32_t count, uint32_t len, uint32_t src_gap, uint32_t dst_gap, Here);
 void copy_refused(Loc d, Loc s, Here);
-void copy_count(Loc d, Loc s, uint64_t bytes, Here);
+void copy_count(Loc d, Loc s, uint64_t bytes, uint8_t elem, Here);
 
 // One dimension of a slice, in bytes where it counts elements.
 struct Slice { uint32_t start, end, gap, burst, shape; };
@@ -103,7 +103,7 @@ template <typename T> void DataCopy(const GlobalTensor<T>& dst, const LocalTenso
 // ---- within a core
 
 template <typename T> void DataCopy(const LocalTensor<T>& dst, const LocalTensor<T>& src, uint32_t count, TWIN_HERE) {
-    ::twin::copy_count(dst.loc_, src.loc_, ::twin::bytes_of<T>(count), here);
+    ::twin::copy_count(dst.loc_, src.loc_, ::twin::bytes_of<T>(count), sizeof(T), here);
 }
 template <typename T>
 void DataCopy(const LocalTensor<T>& dst, const LocalTensor<T>& src, const DataCopyParams& p, TWIN_HERE) {
@@ -180,6 +180,8 @@ template <typename T, PaddingMode mode = PaddingMode::Normal>
 void DataCopyPad(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const DataCopyParams& p,
                  const DataCopyPadParams& pad, TWIN_HERE) {
     detail::check_pad<T, mode>();
+    if constexpr (sizeof(T) == 8)
+        if (pad.isPad) ::twin::pad_wide(pad.paddingValue, here);
     ::twin::copy_in(dst.loc_, src.gm_,
                     detail::pad_in<T>(p.blockCount, p.blockLen, p.srcStride, p.dstStride, pad.isPad, pad.leftPadding,
                                       pad.rightPadding, pad.paddingValue),
