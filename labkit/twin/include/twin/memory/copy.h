@@ -147,20 +147,23 @@ template <typename T> void DataCopy(const GlobalTensor<T>& dst, const LocalTenso
     ::twin::slice_out(dst.gm_, src.loc_, d, s, dimValue, sizeof(T), here);
 }
 
-// Each NZ matrix goes out as columns of 16 elements; the last column's rows may be shorter, and lie as far apart.
+// Each NZ matrix goes out as columns of 16 elements; the last column's rows may be shorter, and lie as far apart. A
+// copy takes 4095 rows.
 template <typename T>
 void DataCopy(const GlobalTensor<T>& dst, const LocalTensor<T>& src, const Nz2NdParamsFull& p, TWIN_HERE) {
     static_assert(sizeof(T) == 2 || sizeof(T) == 4, "DataCopy with Nz2NdParamsFull moves types of 16 or 32 bits");
+    constexpr uint32_t most = 4095;
     for (uint32_t m = 0; m < p.ndNum; m++)
-        for (uint32_t c = 0; c < p.dValue; c += 16) {
-            uint32_t wide = p.dValue - c < 16 ? p.dValue - c : 16;
-            ::twin::copy_out(
-                dst[uint64_t(m) * p.dstNdMatrixStride + c].gm_,
-                src[m * p.srcNdMatrixStride * 256u + c * p.srcNStride].loc_,
-                detail::pad_out<T>(p.nValue, wide * sizeof(T), (16 * sizeof(T) - detail::up32(wide * sizeof(T))) / 32,
-                                   (p.dstDStride - wide) * sizeof(T)),
-                here);
-        }
+        for (uint32_t c = 0; c < p.dValue; c += 16)
+            for (uint32_t r = 0; r < p.nValue; r += most) {
+                uint32_t wide = p.dValue - c < 16 ? p.dValue - c : 16, rows = p.nValue - r < most ? p.nValue - r : most;
+                ::twin::copy_out(
+                    dst[uint64_t(m) * p.dstNdMatrixStride + uint64_t(r) * p.dstDStride + c].gm_,
+                    src[m * p.srcNdMatrixStride * 256u + c * p.srcNStride + r * 16].loc_,
+                    detail::pad_out<T>(rows, wide * sizeof(T), (16 * sizeof(T) - detail::up32(wide * sizeof(T))) / 32,
+                                       (p.dstDStride - wide) * sizeof(T)),
+                    here);
+            }
 }
 
 // ---- any number of bytes
