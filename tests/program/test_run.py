@@ -54,6 +54,14 @@ def test_a_later_launch_finds_what_an_earlier_one_left_in_the_l2():
     assert warm.us[0] == cold.us[0] and warm.us[1] == warm.us[2] < warm.us[0] and len(set(cold.us)) == 1
 
 
+def test_launches_of_several_host_threads_run_one_after_the_other():
+    result = run_file("threads.asc")
+    assert result.exit_code == 0 and "60 " * 12 in result.output and not result.findings, result.output
+    us = sorted(result.launches[0].us)
+    # each thread's first launch reads what nobody has touched; every other one finds the L2 as the last one left it
+    assert len(us) == 720 and us[0] == us[707] < us[708] == us[719]
+
+
 def test_its_own_status_is_handed_on():
     assert run_file("add.asc", "7").exit_code == 7
 

@@ -63,6 +63,50 @@ def test_each_missing_wait_shows_in_the_numbers(waits, code, late):
     assert first("worst", *waits) == (late, code)
 
 
+# What decides how an instruction works is read before it begins: the records of a merge, the bits of a mask.
+EARLY = """
+#include "kernel_operator.h"
+using namespace AscendC;
+extern "C" __global__ __aicore__ void k(GM_ADDR x, GM_ADDR z, uint32_t merge) {
+    constexpr uint32_t n = 64;
+    GlobalTensor<float> in, out;
+    in.SetGlobalBuffer((__gm__ float*)x, 3 * n);
+    out.SetGlobalBuffer((__gm__ float*)z, 2 * n);
+    LocalTensor<float> a(TPosition::VECIN, 0, 3 * n), b(TPosition::VECOUT, 1024, 2 * n);
+    DataCopy(a, in, 3 * n);
+    SetFlag<HardEvent::MTE2_V>(EVENT_ID0);
+    WaitFlag<HardEvent::MTE2_V>(EVENT_ID0);
+    if (merge) {
+        uint16_t runs[4] = {32, 32, 0, 0};
+        MrgSort(b, MrgSortSrcList<float>(a, a[n], a, a), MrgSort4Info(runs, false, 3, 1));
+    } else {
+        Select(b, a.ReinterpretCast<uint8_t>(), a[n], a[2 * n], SELMODE::VSEL_CMPMASK_SPR, n, 1, {1, 1, 1, 8, 8, 8});
+    }
+    SetFlag<HardEvent::V_MTE3>(EVENT_ID0);
+    WaitFlag<HardEvent::V_MTE3>(EVENT_ID0);
+    DataCopy(out, b, merge ? 2 * n : n);
+}
+"""
+
+
+@pytest.mark.parametrize("merge", [0, 1])
+@pytest.mark.parametrize("schedule", ["program", "worst", "worst:3"])
+def test_what_is_read_before_an_instruction_begins(schedule, merge):
+    x = torch.zeros(192)
+    if merge:
+        x[:64:2], x[64:128:2] = torch.arange(32.0, 0, -1), torch.arange(32.5, 0.5, -1)
+        want = torch.zeros(128)
+        want[::2] = torch.arange(32.5, 0.5, -0.5)
+    else:
+        x[:2] = torch.tensor([0x55555555, 0x0F0F0F0F], dtype=torch.int32).view(torch.float32)
+        x[64:128], x[128:] = torch.arange(64.0), -1.0
+        bits = [0x55555555 >> i & 1 for i in range(32)] + [0x0F0F0F0F >> i & 1 for i in range(32)]
+        want = torch.where(torch.tensor(bits, dtype=torch.bool), torch.arange(64.0), torch.tensor(-1.0))
+    z = torch.zeros(len(want)).npu()
+    record = labkit.kernel(text=EARLY, schedule=schedule)[1](x.npu(), z, merge)
+    assert not record.findings and torch.equal(z.cpu(), want)
+
+
 def test_no_other_schedule():
     with pytest.raises(ValueError, match="worst"):
         labkit.kernel(text=KERNEL, schedule="best")

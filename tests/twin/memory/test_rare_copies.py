@@ -289,3 +289,17 @@ def test_nz_to_rows(size):
         assert equal(z.cpu().numpy(), want)
 
     check()
+
+
+def test_nz_to_more_rows_than_a_copy_takes():
+    import torch
+
+    rows, step = 5000, 20  # documented: up to 8192
+    x = torch.arange(rows * 16, dtype=torch.int32).remainder(1000).half()
+    z = torch.full((rows * step,), -1.0, dtype=torch.float16).npu()
+    k = labkit.kernel(HERE / "moves.asc", entry="nz2nd")
+    record = k[1](x.npu(), z, 2, x.nbytes, 1, rows, 16, 1, rows, step, 1)
+    assert record.ok and not record.findings, record.report()
+    want = torch.full((rows, step), -1.0, dtype=torch.float16)
+    want[:, :16] = x.view(rows, 16)
+    assert equal(z.cpu(), want.flatten())

@@ -33,7 +33,7 @@ struct Program {
     size_t unlisted = 0;
     Findings findings;  // of the host's calls
 } g_program;
-std::mutex g_lock;
+std::mutex g_lock, g_device;  // g_device: of the launch that runs, whichever host thread it comes from
 bool g_running = false;
 
 constexpr size_t kMostLaunches = 2000;  // at most so many are listed one by one in the report
@@ -157,6 +157,7 @@ static void (*cube_body(const char* type))(void*) {
 // `kernel<<<...>>>` inside a compiled host function: runs at once, here.
 void run_blocks(const char* name, uint32_t blocks, int aic, int aiv, void* handle, const char* call, void* closure,
                 Here here) {
+    std::lock_guard<std::mutex> alone(g_device);
     Launch l;
     l.kernel = name;
     l.blocks = blocks;
@@ -201,6 +202,7 @@ void run_blocks(const char* name, uint32_t blocks, int aic, int aiv, void* handl
 }
 
 void out_of_l2(uint64_t lo, uint64_t bytes) {
+    std::lock_guard<std::mutex> alone(g_device);
     uint64_t hi = lo + bytes;
     std::vector<Held> left;
     for (const Held& h : g_program.l2) {

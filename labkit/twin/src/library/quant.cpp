@@ -27,7 +27,7 @@ void put(Dt t, Loc l, uint64_t at, const Floats& f) {
     if (t == Dt::F32) std::memcpy(p, f.data(), f.size() * sizeof(float));
     else math::cast(t, Dt::F32, Round::Rint, p, f.data(), f.size());
 }
-bool tensor(const Coefficient& c) { return c.given && c.loc.bytes; }
+bool tensor(const Coefficient& c) { return c.given && c.tensor; }
 
 // A coefficient in half. A float coefficient is converted to half within its own memory, as CANN leaves it.
 Floats halves_of(const Quantize& q, const Coefficient& c) {
@@ -42,11 +42,12 @@ Floats halves_of(const Quantize& q, const Coefficient& c) {
 void quantize(const Quantize& q, Here here) {
     constexpr uint32_t kLeast = 64, kPiece = 32;  // a piece is a multiple of 32 halves
     if (!q.count) return;
-    uint64_t size = size_of(q.type), channels = uint64_t(q.channels) * size;
+    uint64_t size = size_of(q.type), channels = std::max<uint64_t>(q.channels, 1) * size;
     Call c(Op::AscendQuant, here);
     c.in(q.src, q.count * size, "srcTensor").out(q.dst, q.count, "dstTensor");
     for (const Coefficient* k : {&q.scale, &q.offset}) {
         if (!tensor(*k)) continue;
+        c.least("scaleCount", q.channels, 1);
         if (q.type == Dt::F32) c.inout(k->loc, channels, k == &q.scale ? "scaleTensor" : "offsetTensor");
         else c.in(k->loc, channels, k == &q.scale ? "scaleTensor" : "offsetTensor");
     }

@@ -24,6 +24,21 @@ bool route_of(Mem d, Mem s, LocalRoute& r) {
     return true;
 }
 
+// Whether a block is written over bytes that are still to be read: of its own source's end, or of a later block.
+bool reads_own(Loc dst, Loc src, const Dma& d) {
+    if (dst.addr + extent(d, d.dst_stride, d.len) <= src.addr || src.addr + extent(d, d.src_stride, d.len) <= dst.addr)
+        return false;
+    for (uint64_t i = 0; i < d.blocks; i++) {
+        uint64_t lo = dst.addr + i * d.dst_stride, from = src.addr + i * d.src_stride;
+        if (lo > from && lo < from + d.len) return true;
+        uint64_t next = i + 1 < d.blocks && lo + d.len > from + d.src_stride
+                            ? std::min<uint64_t>((lo + d.len - 1 - src.addr) / d.src_stride, d.blocks - 1)
+                            : i;  // the last block that begins before the end of what is written
+        if (next > i && src.addr + next * d.src_stride + d.len > lo) return true;
+    }
+    return false;
+}
+
 void move(Loc dst, Loc src, Dma d, LocalRoute r, Here here) {
     if (!moves(d)) return;
     if (!plausible(d, here)) return core->refuse(dst, d.len);
@@ -31,6 +46,8 @@ void move(Loc dst, Loc src, Dma d, LocalRoute r, Here here) {
     if (!core->usable(src, extent(d, d.src_stride, d.len), true, here, "src") ||
         !core->usable(dst, dn, false, here, "dst", r.align))
         return core->refuse(dst, dn);
+    if (dst.mem == src.mem && reads_own(dst, src, d))
+        core->report("overlap", true, here, Numbers().add("dst", dst.addr).add("src", src.addr).add("bytes", dn));
     auto t = core->issue(r.pipe, Op::Copy, here);
     book_local(t, src, d, d.src_stride, d.len, false);
     book_local(t, dst, d, d.dst_stride, d.len, true);
@@ -81,12 +98,18 @@ void copy_refused(Loc dst, Loc src, Here here) {
     core->unseen_writes = true;
 }
 
-void copy_count(Loc dst, Loc src, uint64_t bytes, Here here) {
+void copy_count(Loc dst, Loc src, uint64_t bytes, uint8_t elem, Here here) {
     LocalRoute r;
     if (!known_route(dst, src, r, here)) return;
     Dma d;
     bytes = std::min(bytes, kMostBytes);
+    d.elem = elem;
     d.len = uint32_t(bytes / r.unit * r.unit + (r.unit == 32 ? bytes % 32 : 0));
+    if (uint32_t cut = uint32_t(bytes - d.len)) {
+        core->report("copy-unit", true, here,
+                     Numbers().add("to", name_of(dst.mem)).add("unit", r.unit).add("bytes", bytes).add("cut", cut));
+        core->unseen_writes = true;  // what is cut off is missing, and this says so
+    }
     d.src_stride = d.dst_stride = d.len;
     move(dst, src, d, r, here);
 }

@@ -168,7 +168,9 @@ Loc loc_of(uint16_t index, uint8_t pos) {
     return {b.addr, b.len, index, b.gen, mem_of(P(pos)), pos};
 }
 Loc handle_loc(uint32_t handle, uint8_t pos) {
-    return loc_of(uint16_t(handle) < core->buffers.size() ? uint16_t(handle) : 0, pos);
+    Loc l = loc_of(uint16_t(handle) < core->buffers.size() ? uint16_t(handle) : 0, pos);
+    if (l.buf) l.gen = uint16_t(handle >> 16);
+    return l;
 }
 
 int8_t take_event(Pipe from, Pipe to) {

@@ -180,8 +180,9 @@ void blend(Sel mode, Dt t, uint8_t* d, const uint8_t* bits, const uint8_t* a, co
 }
 
 // The selection bits of repeat i are always the first ones (Mask, then `fixed` has them), or those that follow on.
-void select_repeats(Sel mode, Dt t, Loc d, Loc mask, const uint8_t* fixed, Loc a, Loc b, uint64_t value, const Rep& r,
-                    const Shape& s, Here here) {
+// loaded: bytes of the mask tensor that went into `fixed`.
+void select_repeats(Sel mode, Dt t, Loc d, Loc mask, const uint8_t* fixed, uint32_t loaded, Loc a, Loc b,
+                    uint64_t value, const Rep& r, const Shape& s, Here here) {
     bool two = mode != Sel::TensorScalar;
     uint64_t dn = s.extent(r.dst_blk, r.dst_rep, s.size), per = s.lanes / 8,
              bits = per * uint64_t(s.r.times - 1) + (s.last + 7) / 8;
@@ -191,7 +192,7 @@ void select_repeats(Sel mode, Dt t, Loc d, Loc mask, const uint8_t* fixed, Loc a
         !core->usable(d, dn, false, here, "dst"))
         return core->refuse(d, dn);
     auto k = core->issue(Pipe::V, Op::Select, here);
-    if (!fixed) core->book(k, mask, uint32_t(bits), false);
+    core->book(k, mask, fixed ? loaded : uint32_t(bits), false);
     book_rep(k, a, s, r.src0_blk, r.src0_rep, s.size, false);
     if (two) book_rep(k, b, s, r.src1_blk, r.src1_rep, s.size, false);
     book_rep(k, d, s, r.dst_blk, r.dst_rep, s.size, true);
@@ -205,6 +206,19 @@ void select_repeats(Sel mode, Dt t, Loc d, Loc mask, const uint8_t* fixed, Loc a
 }
 
 }  // namespace
+
+// A scalar is selected from in mode 1, a second tensor in modes 0 and 2. With another mode the device leaves the
+// destination alone, or takes a tensor's address for bits.
+bool select_mode_ok(Sel mode, bool scalar, Loc d, Here here) {
+    if (scalar == (mode == Sel::TensorScalar)) return true;
+    core->last = here;
+    if (!core->usable(d, 0, false, here, "dst")) return false;
+    static const char* const names[] = {"VSEL_CMPMASK_SPR", "VSEL_TENSOR_SCALAR_MODE", "VSEL_TENSOR_TENSOR_MODE"};
+    core->report("select-mode", true, here,
+                 Numbers().add("mode", names[std::min(int(mode), 2)]).add("src1", scalar ? "T" : "LocalTensor<T>"));
+    core->refuse(d, d.bytes);
+    return false;
+}
 
 void select(Sel mode, Dt t, Loc d, Loc mask, Loc a, Loc b, Value v, int32_t n, Here here) {
     if (!count_ok(n, here)) return;
@@ -233,10 +247,11 @@ void select(Sel mode, Dt t, Loc d, Loc mask, Loc a, Loc b, Value v, const Rep& r
     if (!rep_ok(s, here)) return;
     if (!core->usable(mask, s.lanes / 8, true, here, "mask"))
         return core->refuse(d, s.extent(r.dst_blk, r.dst_rep, s.size));
+    core->catch_up(Pipe::V);
     use_reserved(mode, t, mask, v, here);
     alignas(8) uint8_t bits[16];
     std::memcpy(bits, core->vec.compare, sizeof bits);
-    select_repeats(mode, t, d, mask, mode == Sel::Mask ? bits : nullptr, a, b, v.bits, r, s, here);
+    select_repeats(mode, t, d, mask, mode == Sel::Mask ? bits : nullptr, s.lanes / 8, a, b, v.bits, r, s, here);
 }
 
 // What Compare or SetCmpMask left in CMPMASK: the bits, the scalar, or the address of the bits.
@@ -255,7 +270,7 @@ void select_register(Sel mode, Dt t, Loc d, Loc mask, Loc a, Loc b, const Rep& r
         mask.addr = at;
         mask.bytes = at < chip.size[int(Mem::UB)] ? chip.size[int(Mem::UB)] - at : 0;
     }
-    select_repeats(mode, t, d, mask, mode == Sel::Mask ? held : nullptr, a, b, value, r, s, here);
+    select_repeats(mode, t, d, mask, mode == Sel::Mask ? held : nullptr, 0, a, b, value, r, s, here);
 }
 
 }  // namespace twin

@@ -3,6 +3,17 @@
 
 namespace twin {
 
+// What stays unwritten of the results: those of groups without an active lane.
+static Shadow results_off(Loc d, uint64_t bytes, uint64_t step, const Shape& s, uint32_t group) {
+    if (s.full && s.last == s.lanes) return {};
+    Shadow off = core->shadow_if_any(d.mem, d.addr, bytes);
+    if (off.empty()) return off;
+    for (uint32_t i = 0; i < uint32_t(s.r.times); i++)
+        for (uint32_t lane = 0; lane < s.top_of(i); lane++)
+            if (s.on(lane)) std::memset(&off[i * step + lane / group * s.size], 0, s.size);
+    return off;
+}
+
 void reduce_rep(Op op, Dt t, Loc d, Loc s, const Rep& r, bool index, Here here) {
     Shape shape(r, size_of(t));
     if (!rep_ok(shape, here)) return;
@@ -28,8 +39,10 @@ void reduce_rep(Op op, Dt t, Loc d, Loc s, const Rep& r, bool index, Here here) 
     auto k = core->issue(Pipe::V, op, here);
     book_rep(k, s, shape, r.src0_blk, r.src0_rep, size, false);
     core->check_repeats(k, {d.mem, true, d.addr, uint32_t(dn), width, uint32_t(step)});
-    core->book_rows(k, d, width, step, times, true);
     uint32_t group = blockwise ? per_block : pairs ? 2 : shape.lanes;
+    Shadow off = group < shape.lanes ? results_off(d, dn, step, shape, group) : Shadow();
+    core->book_rows(k, d, width, step, times, true);
+    if (!off.empty()) core->leave(d.mem, d.addr, off, kNobody);
     uint64_t bytes = uint64_t(times) * kRepeat;
     if (!index && !whole_extreme && shape.plain(r.src0_blk, r.src0_rep) && step == width &&
         shape.last == shape.lanes) {  // the usual case, all repeats at once

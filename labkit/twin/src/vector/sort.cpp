@@ -100,6 +100,7 @@ void merge_sort(Dt t, Loc d, const Runs& asked, Here here) {
     if (overlap)
         core->report("overlap", true, here,
                      Numbers().add("dst", d.addr).add("src", r.list[0].addr).add("bytes", (long long)dn));
+    core->catch_up(Pipe::V);  // how much is written depends on the records: they are read before it is issued
     std::vector<uint8_t> out;
     out.reserve(dn);
     for (uint32_t rep = 0; rep < r.times; rep++) {

@@ -126,6 +126,7 @@ void compare(Cmp, Dt, Loc d, Loc a, Value v, int32_t n, Here);
 void compare(Cmp, Dt, Loc d, Loc a, Loc b, const Rep&, Here);
 void compare(Cmp, Dt, Loc d, Loc a, Value v, const Rep&, Here);
 enum class Sel : uint8_t { Mask, TensorScalar, TensorTensor };
+bool select_mode_ok(Sel, bool scalar, Loc d, Here);  // whether this mode is for such a src1
 void select(Sel, Dt, Loc d, Loc mask, Loc a, Loc b, Value v, int32_t n, Here);
 void select(Sel, Dt, Loc d, Loc mask, Loc a, Loc b, Value v, const Rep&, Here);
 void duplicate(Dt, Loc d, Value v, int32_t n, Here);

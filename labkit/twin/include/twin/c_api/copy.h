@@ -22,7 +22,7 @@ TWIN_C_COPY(asc_copy_ub2gm, void, void, copy_ubuf_to_gm,
             ::twin::copy_out(::twin::gm_at(dst), ::twin::ub_at(src, here), AscendC::detail::contiguous<uint8_t>(size),
                              here))
 TWIN_C_COPY(asc_copy_ub2ub, void, void, copy_ubuf_to_ubuf,
-            ::twin::copy_count(::twin::ub_at(dst, here), ::twin::ub_at(src, here), size, here))
+            ::twin::copy_count(::twin::ub_at(dst, here), ::twin::ub_at(src, here), size, 1, here))
 #undef TWIN_C_COPY
 
 // ---- lengths and sizes in bytes

@@ -117,9 +117,9 @@ public:
     TTagType GetUserTag() const { return ::twin::tag_of(loc_); }
     LocalTensor operator[](uint32_t offset) const {
         LocalTensor r = *this;
-        uint32_t skip = uint32_t(::twin::bytes_of<T>(offset));
-        r.loc_.addr += skip;
-        r.loc_.bytes = skip < loc_.bytes ? loc_.bytes - skip : 0;
+        uint64_t skip = ::twin::bytes_of<T>(offset);  // perhaps beyond 32 bits: then nothing is left
+        r.loc_.addr += uint32_t(skip);
+        r.loc_.bytes = skip < loc_.bytes ? uint32_t(loc_.bytes - skip) : 0;
         return r;
     }
     T GetValue(uint32_t index, TWIN_HERE) const {

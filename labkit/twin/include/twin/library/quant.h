@@ -3,11 +3,11 @@
 #include "twin/library/math.h"
 
 namespace twin {
-// A factor or summand: a tensor of so many channels, or one number (no bytes in the tensor).
+// A factor or summand: a tensor of so many channels, or one number.
 struct Coefficient {
     Loc loc;
     float value = 0;
-    bool given = true;
+    bool given = true, tensor = false;
 };
 struct Quantize {
     Dt type = Dt::F32;
@@ -90,6 +90,7 @@ namespace detail {
 template <typename T>::twin::Coefficient channels(const LocalTensor<T>& t) {
     ::twin::Coefficient c;
     c.loc = t.loc_;
+    c.tensor = true;
     return c;
 }
 template <typename T>::twin::Coefficient one_number(const T& v) {
@@ -176,6 +177,11 @@ template <typename dstT, typename scaleT, bool tensor, DeQuantMode mode>
     }
     return d;
 }
+// More than 32 bits count is more than any memory holds.
+constexpr uint32_t all_of(const DequantParams& p) {
+    uint64_t all = uint64_t(p.m) * p.n;
+    return all >> 32 ? ~0u : uint32_t(all);
+}
 template <typename scaleT>
 DequantParams rows_of_scales(const LocalTensor<int32_t>& src, const LocalTensor<scaleT>& scale) {
     uint32_t n = scale.GetSize();
@@ -190,7 +196,7 @@ DequantParams rows_of_scales(const LocalTensor<int32_t>& src, const LocalTensor<
                        const LocalTensor<scaleT>& deqScale parameter, DequantParams params, TWIN_HERE) {               \
         ::twin::dequantize(                                                                                            \
             detail::dequant_of<dstT, scaleT, true, mode>(dstTensor, srcTensor, detail::channels(deqScale), scratch,    \
-                                                         params, params.m * params.n),                                 \
+                                                         params, detail::all_of(params)),                              \
             here);                                                                                                     \
     }                                                                                                                  \
     template <typename dstT, typename scaleT, DeQuantMode mode = DeQuantMode::DEQUANT_WITH_SINGLE_ROW>                 \
@@ -214,7 +220,7 @@ DequantParams rows_of_scales(const LocalTensor<int32_t>& src, const LocalTensor<
                        const scaleT deqScale parameter, DequantParams params, TWIN_HERE) {                             \
         ::twin::dequantize(                                                                                            \
             detail::dequant_of<dstT, scaleT, false, mode>(dstTensor, srcTensor, detail::one_number(deqScale), scratch, \
-                                                          params, params.m * params.n),                                \
+                                                          params, detail::all_of(params)),                             \
             here);                                                                                                     \
     }
 TWIN_DEQUANTS(TWIN_LIST(, const LocalTensor<uint8_t>& sharedTmpBuffer), sharedTmpBuffer.loc_)

@@ -9,7 +9,7 @@ namespace twin {
 // 128).
 void copy_blocks(Loc d, Loc s, uint32_t count, uint32_t len, uint32_t src_gap, uint32_t dst_gap, Here);
 void copy_refused(Loc d, Loc s, Here);
-void copy_count(Loc d, Loc s, uint64_t bytes, Here);
+void copy_count(Loc d, Loc s, uint64_t bytes, uint8_t elem, Here);
 
 // One dimension of a slice, in bytes where it counts elements.
 struct Slice { uint32_t start, end, gap, burst, shape; };
@@ -103,7 +103,7 @@ template <typename T> void DataCopy(const GlobalTensor<T>& dst, const LocalTenso
 // ---- within a core
 
 template <typename T> void DataCopy(const LocalTensor<T>& dst, const LocalTensor<T>& src, uint32_t count, TWIN_HERE) {
-    ::twin::copy_count(dst.loc_, src.loc_, ::twin::bytes_of<T>(count), here);
+    ::twin::copy_count(dst.loc_, src.loc_, ::twin::bytes_of<T>(count), sizeof(T), here);
 }
 template <typename T>
 void DataCopy(const LocalTensor<T>& dst, const LocalTensor<T>& src, const DataCopyParams& p, TWIN_HERE) {
@@ -147,20 +147,23 @@ template <typename T> void DataCopy(const GlobalTensor<T>& dst, const LocalTenso
     ::twin::slice_out(dst.gm_, src.loc_, d, s, dimValue, sizeof(T), here);
 }
 
-// Each NZ matrix goes out as columns of 16 elements; the last column's rows may be shorter, and lie as far apart.
+// Each NZ matrix goes out as columns of 16 elements; the last column's rows may be shorter, and lie as far apart. A
+// copy takes 4095 rows.
 template <typename T>
 void DataCopy(const GlobalTensor<T>& dst, const LocalTensor<T>& src, const Nz2NdParamsFull& p, TWIN_HERE) {
     static_assert(sizeof(T) == 2 || sizeof(T) == 4, "DataCopy with Nz2NdParamsFull moves types of 16 or 32 bits");
+    constexpr uint32_t most = 4095;
     for (uint32_t m = 0; m < p.ndNum; m++)
-        for (uint32_t c = 0; c < p.dValue; c += 16) {
-            uint32_t wide = p.dValue - c < 16 ? p.dValue - c : 16;
-            ::twin::copy_out(
-                dst[uint64_t(m) * p.dstNdMatrixStride + c].gm_,
-                src[m * p.srcNdMatrixStride * 256u + c * p.srcNStride].loc_,
-                detail::pad_out<T>(p.nValue, wide * sizeof(T), (16 * sizeof(T) - detail::up32(wide * sizeof(T))) / 32,
-                                   (p.dstDStride - wide) * sizeof(T)),
-                here);
-        }
+        for (uint32_t c = 0; c < p.dValue; c += 16)
+            for (uint32_t r = 0; r < p.nValue; r += most) {
+                uint32_t wide = p.dValue - c < 16 ? p.dValue - c : 16, rows = p.nValue - r < most ? p.nValue - r : most;
+                ::twin::copy_out(
+                    dst[uint64_t(m) * p.dstNdMatrixStride + uint64_t(r) * p.dstDStride + c].gm_,
+                    src[m * p.srcNdMatrixStride * 256u + c * p.srcNStride + r * 16].loc_,
+                    detail::pad_out<T>(rows, wide * sizeof(T), (16 * sizeof(T) - detail::up32(wide * sizeof(T))) / 32,
+                                       (p.dstDStride - wide) * sizeof(T)),
+                    here);
+            }
 }
 
 // ---- any number of bytes
@@ -180,6 +183,8 @@ template <typename T, PaddingMode mode = PaddingMode::Normal>
 void DataCopyPad(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const DataCopyParams& p,
                  const DataCopyPadParams& pad, TWIN_HERE) {
     detail::check_pad<T, mode>();
+    if constexpr (sizeof(T) == 8)
+        if (pad.isPad) ::twin::pad_wide(pad.paddingValue, here);
     ::twin::copy_in(dst.loc_, src.gm_,
                     detail::pad_in<T>(p.blockCount, p.blockLen, p.srcStride, p.dstStride, pad.isPad, pad.leftPadding,
                                       pad.rightPadding, pad.paddingValue),

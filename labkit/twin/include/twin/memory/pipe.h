@@ -56,12 +56,12 @@ public:
     void Reset(TWIN_HERE) { ::twin::pipe_reset(id_, here); }
     // num buffers of len bytes each; len is rounded up to 32 bytes.
     template <TPosition src, TPosition dst, int32_t depth, auto mask>
-    bool InitBuffer(TQueBind<src, dst, depth, mask>& que, uint8_t num, uint32_t len, TWIN_HERE) {
+    bool InitBuffer(TQueBind<src, dst, depth, mask>& que, ::twin::Arg8 num, uint32_t len, TWIN_HERE) {
         que.id_ = ::twin::queue_init(id_, uint8_t(src), uint8_t(dst), depth, num, len,
                                      GetTQueConfig(mask).scmBlockGroup, here);
         return true;
     }
-    template <TPosition pos> bool InitBuffer(TBuf<pos>& buf, uint8_t num, uint32_t len, TWIN_HERE) {
+    template <TPosition pos> bool InitBuffer(TBuf<pos>& buf, ::twin::Arg8 num, uint32_t len, TWIN_HERE) {
         return InitBuffer(buf, num * len, here);
     }
     template <TPosition pos> bool InitBuffer(TBuf<pos>& buf, uint32_t len, TWIN_HERE) {

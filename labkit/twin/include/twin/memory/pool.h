@@ -17,7 +17,7 @@ template <TPosition pos, uint32_t bufIDSize = defaultBufIDSize> class TBufPool {
 public:
     ~TBufPool() { Reset(); }
     template <TPosition src, TPosition dst, int32_t depth, auto mask>
-    bool InitBuffer(TQueBind<src, dst, depth, mask>& que, uint8_t num, uint32_t len, TWIN_HERE) {
+    bool InitBuffer(TQueBind<src, dst, depth, mask>& que, ::twin::Arg8 num, uint32_t len, TWIN_HERE) {
         static_assert(depth != 0, "a queue of depth 0 gets no events from a TBufPool: use TPipe::InitBuffer");
         que.id_ = ::twin::queue_init(tBufPoolImpl, uint8_t(src), uint8_t(dst), depth, num, len, here);
         return true;

@@ -68,6 +68,7 @@ template <typename T, typename U> void Select(const LocalTensor<T>& dst, const L
                                               const LocalTensor<T>& src0, const LocalTensor<T>& src1, SELMODE selMode,
                                               uint32_t count, TWIN_HERE) {
     TWIN_SELECTABLE;
+    if (!::twin::select_mode_ok(::twin::Sel(selMode), false, dst.loc_, here)) return;
     ::twin::select(::twin::Sel(selMode), ::twin::dt<T>(), dst.loc_, selMask.loc_, src0.loc_, src1.loc_,
                    ::twin::Value{0}, int32_t(count), here);
 }
@@ -75,6 +76,7 @@ template <typename T, typename U> void Select(const LocalTensor<T>& dst, const L
                                               const LocalTensor<T>& src0, T src1, SELMODE selMode, uint32_t count,
                                               TWIN_HERE) {
     TWIN_SELECTABLE;
+    if (!::twin::select_mode_ok(::twin::Sel(selMode), true, dst.loc_, here)) return;
     ::twin::select(::twin::Sel::TensorScalar, ::twin::dt<T>(), dst.loc_, selMask.loc_, src0.loc_, src0.loc_,
                    ::twin::value_of(src1), int32_t(count), here);
 }
@@ -84,6 +86,7 @@ template <typename T, typename U> void Select(const LocalTensor<T>& dst, const L
                 const LocalTensor<T>& src1, SELMODE selMode, masktype, ::twin::Arg8 repeatTime,                  \
                 const BinaryRepeatParams& p, TWIN_HERE) {                                                        \
         TWIN_SELECTABLE;                                                                                         \
+        if (!::twin::select_mode_ok(::twin::Sel(selMode), false, dst.loc_, here)) return;                        \
         ::twin::select(::twin::Sel(selMode), ::twin::dt<T>(), dst.loc_, selMask.loc_, src0.loc_, src1.loc_,      \
                        ::twin::Value{0}, detail::rep(mask, repeatTime, p), here);                                \
     }                                                                                                            \
@@ -91,6 +94,7 @@ template <typename T, typename U> void Select(const LocalTensor<T>& dst, const L
     void Select(const LocalTensor<T>& dst, const LocalTensor<U>& selMask, const LocalTensor<T>& src0, T src1,    \
                 SELMODE selMode, masktype, ::twin::Arg8 repeatTime, const BinaryRepeatParams& p, TWIN_HERE) {    \
         TWIN_SELECTABLE;                                                                                         \
+        if (!::twin::select_mode_ok(::twin::Sel(selMode), true, dst.loc_, here)) return;                         \
         ::twin::select(::twin::Sel::TensorScalar, ::twin::dt<T>(), dst.loc_, selMask.loc_, src0.loc_, src0.loc_, \
                        ::twin::value_of(src1), detail::rep(mask, repeatTime, p), here);                          \
     }

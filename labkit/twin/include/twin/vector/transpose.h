@@ -40,17 +40,18 @@ enum class TransposeType : uint8_t {
 };
 struct TransDataTo5HDParams {
     constexpr TransDataTo5HDParams() {}
-    constexpr TransDataTo5HDParams(bool dstHigh, bool srcHigh, uint8_t times, uint16_t dstRep, uint16_t srcRep)
+    constexpr TransDataTo5HDParams(bool dstHigh, bool srcHigh, ::twin::Arg8 times, ::twin::Arg16 dstRep,
+                                   ::twin::Arg16 srcRep)
         : dstHighHalf(dstHigh), srcHighHalf(srcHigh), repeatTimes(times), dstRepStride(dstRep), srcRepStride(srcRep) {}
     bool dstHighHalf = false, srcHighHalf = false;
-    uint8_t repeatTimes = 1;
-    uint16_t dstRepStride = 0, srcRepStride = 0;
+    ::twin::Arg8 repeatTimes = 1;
+    ::twin::Arg16 dstRepStride = 0, srcRepStride = 0;
 };
 struct TransposeParamsExt {
     TransposeParamsExt() {}
-    TransposeParamsExt(uint16_t n, uint16_t c, uint16_t h, uint16_t w, TransposeType type)
+    TransposeParamsExt(::twin::Arg16 n, ::twin::Arg16 c, ::twin::Arg16 h, ::twin::Arg16 w, TransposeType type)
         : nSize(n), cSize(c), hSize(h), wSize(w), transposeType(type) {}
-    uint16_t nSize = 0, cSize = 0, hSize = 0, wSize = 0;
+    ::twin::Arg16 nSize = 0, cSize = 0, hSize = 0, wSize = 0;
     TransposeType transposeType = TransposeType::TRANSPOSE_ND2ND_B16;
 };
 
