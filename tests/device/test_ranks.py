@@ -237,7 +237,7 @@ def test_ranks_end_with_their_parent(tmp_path):
         text=True,
         timeout=120,
     )
-    pid, until = int(run.stdout.split()[-1]), time.monotonic() + 10
+    pid, until = int(run.stdout.split()[-1]), time.monotonic() + 60  # a busy machine
     while time.monotonic() < until and (os.path.exists(f"/proc/{pid}") or list(tmp_path.glob("labkit-ranks-*"))):
         time.sleep(0.1)
     assert not os.path.exists(f"/proc/{pid}") and not list(tmp_path.glob("labkit-ranks-*"))
