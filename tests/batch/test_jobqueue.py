@@ -4,7 +4,9 @@ end the job's script here, so what is tried is everything but Slurm.
 
 from __future__ import annotations
 
+import signal
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,8 +18,8 @@ from labkit.batch import schedule
 from labkit.batch.plan import Job
 
 SBATCH = """#!/bin/sh
-cp "$1" {home}/script
-setsid sh "$1" >{home}/said 2>&1 &
+cp "$1" {home}/script    # as Slurm does: dask-jobqueue removes its own
+setsid sh {home}/script >{home}/said 2>&1 &
 echo "Submitted batch job $!"
 """
 SCANCEL = """#!/bin/sh
@@ -27,13 +29,17 @@ kill -TERM -- -$1
 
 
 @pytest.fixture
-def queue(tmp_path, monkeypatch) -> Path:
+def queue(tmp_path, monkeypatch) -> Iterator[Path]:
     for name, text in (("sbatch", SBATCH), ("scancel", SCANCEL)):
         (tmp_path / name).write_text(text.format(home=tmp_path))
         (tmp_path / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     monkeypatch.chdir(tmp_path)
-    return tmp_path
+    # A job that does not come up is waited for without an end, as one that stands in a queue.
+    signal.signal(signal.SIGALRM, lambda *_: pytest.fail((tmp_path / "said").read_text()))
+    signal.alarm(120)
+    yield tmp_path
+    signal.alarm(0)
 
 
 def test_notebooks_on_jobs_of_a_queue(queue):
