@@ -295,7 +295,7 @@ def compile_kernel(
     linked = [made, *(lib for lib in libs if os.path.isfile(lib))]
     digest = key(_FORMAT, "link", whole.cxx, cxx_version(whole.cxx), *libs, *map(includes.digest, linked))
     command = [whole.cxx, "-shared", str(made), *libs, "-o"]
-    return keep(stem, digest, whole.file, lambda work: step(Workers(), [*command, str(work / whole.file)], whole))
+    return keep(stem, digest, whole.file, lambda work: step(Workers(work), [*command, str(work / whole.file)], whole))
 
 
 @lru_cache(maxsize=4)
@@ -337,7 +337,7 @@ def _made(
 def _compile(
     recipe: Recipe, work: Path, jobs: int, reached: dict[str, bytes], progress: Callable[[int, int], None] | None
 ) -> None:
-    workers = Workers()
+    workers = Workers(work if recipe.learner is not None else None)
     words = [*recipe.flags, *message_flags(recipe.cxx), *(["-fPIC"] if recipe.kind == "shared" or recipe.pic else [])]
     shape = {"shared": ["-shared"], "object": ["-c"]}.get(recipe.kind, [])
     target = ["-o", str(work / recipe.file), *recipe.libs]

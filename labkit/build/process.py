@@ -14,7 +14,8 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
 
 class TooSlow(RuntimeError):
@@ -75,14 +76,25 @@ kill $watch; wait $watch; exit $status"""
 _LIMITED = ("/bin/sh", "-c", _SCRIPT, "compiler")
 
 
+# The twin's runner, which can give up a process's rights before it becomes another program. labkit.build.runtime, which
+# knows how it is built, puts it here.
+confiner: Callable[[], Path] | None = None
+
+
 class Workers:
     """Processes that belong together: `stop` ends all of them, from whatever thread they run in.
 
     Each has a session of its own: a driver's children (cc1plus, ld) end with it, and an interrupt that a notebook
     sends to Python alone still reaches them. It ends with this program, even where that is killed.
+
+    only_in: the one folder below which they may change files, their temporary ones too, without any network; for a
+    learner's text and flags (-Wl,-Map=FILE). Not so under LABKIT_EMULATOR, whose runner is another processor's.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, only_in: Path | None = None) -> None:
+        self._prefix: list[str] = []
+        if only_in is not None and confiner is not None and not emulator():
+            self._prefix = [str(confiner()), "confined", str(only_in)]
         self._lock = threading.Lock()
         self._running: set[subprocess.Popen] = set()
         self.stopped = False
@@ -97,7 +109,7 @@ class Workers:
             ours, alive = os.pipe()
             try:
                 process = subprocess.Popen(
-                    [*_LIMITED, *command],
+                    [*_LIMITED, *self._prefix, *command],
                     stdin=ours,
                     stdout=subprocess.DEVNULL,
                     stderr=subprocess.PIPE,

@@ -15,7 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from labkit import messages
-from labkit.build import compiler, headers, shipped
+from labkit.build import compiler, headers, process, shipped
 from labkit.paths import twin_dir
 from labkit.source.kernels import CUBE, MIX_1_2, VECTOR, CoreMix
 
@@ -122,6 +122,9 @@ def library() -> Path:
 def runner() -> Path:
     """Path of the runner program, which finds libtwin by its absolute path."""
     return shipped.twin("twin-runner") or link_runner(str(library().parent))
+
+
+process.confiner = runner
 
 
 def link_runner(finds: str) -> Path:

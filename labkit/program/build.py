@@ -150,11 +150,11 @@ def _linked(
     def link(work: Path) -> None:
         if cube:
             compiler.step(
-                Workers(),
+                Workers(work),
                 [cxx, "-shared", *map(str, cube), "-Wl,-Bsymbolic", "-o", str(work / f"{stem}.cube.so"), *libs],
                 recipe,
             )
-        compiler.step(Workers(), [cxx, *map(str, own), "-o", str(work / stem), *libs], recipe)
+        compiler.step(Workers(work), [cxx, *map(str, own), "-o", str(work / stem), *libs], recipe)
 
     return keep(stem, digest, stem, link)
 

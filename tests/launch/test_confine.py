@@ -1,8 +1,9 @@
-"""What a launched kernel, and a program in its folder, cannot do to the rest of the machine."""
+"""What a launched kernel, a program in its folder and a compiler cannot do to the rest of the machine."""
 
 from __future__ import annotations
 
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -11,8 +12,9 @@ pytest.importorskip("torch")
 import torch  # noqa: E402
 
 import labkit  # noqa: E402
-from labkit.build import runtime  # noqa: E402
+from labkit.build import compiler, runtime  # noqa: E402
 from labkit.program.runnable import HostProgram  # noqa: E402
+from labkit.source.errors import CompileError  # noqa: E402
 
 KERNEL = """
 #include "kernel_operator.h"
@@ -97,3 +99,34 @@ def test_a_program_of_a_cell_writes_to_its_own_folder(tmp_path, whole):
     result = HostProgram(PROGRAM % {"file": file}, "reach")()
     assert result.output.split() == ["own", "moved"], result.output
     assert [p.name for p in Path(tmp_path).iterdir()] == ["file"]
+
+
+COMPILER = """#!/bin/sh
+case "$*" in *--version*|*-dumpmachine*) exec %(real)s "$@";; esac
+for word in "$@"; do case "$word" in *.cpp) cut=$word;; esac; done
+{ touch %(outside)s/made; mktemp; mktemp -p %(outside)s; rm %(outside)s/kept; } >> "${cut%%.cpp}.said" 2>/dev/null
+exec %(real)s "$@"
+"""
+
+
+def test_a_compiler_of_a_kernel_writes_to_its_folder(tmp_path, whole, monkeypatch):
+    """Its own temporary files too: none is left in /tmp by one that was killed."""
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "kept").write_text("as it was")
+    wrapper = tmp_path / "g++"
+    wrapper.write_text(COMPILER % {"real": compiler.find_cxx(), "outside": outside})
+    wrapper.chmod(0o755)
+    monkeypatch.setenv("CXX", str(wrapper))
+    made = compiler.compile_kernel(f"int f{time.time_ns()}() {{ return 1; }}\n", filename="one.asc")
+    assert [p.name for p in outside.iterdir()] == ["kept"]
+    temporary = (made.parent / "one.said").read_text().split()
+    assert len(temporary) == 1 and ".tmp-" in temporary[0], "mktemp worked in the build's own folder, and only there"
+
+
+def test_flags_of_a_project_write_nowhere_else(tmp_path, whole):
+    table = tmp_path / "table.map"
+    text = f"int f{time.time_ns()}() {{ return 1; }}\n"
+    with pytest.raises(CompileError, match="table.map"):
+        compiler.compile_kernel(text, filename="one.asc", libs=[f"-Wl,-Map={table}"])
+    assert not table.exists()

@@ -1,6 +1,7 @@
 // twin-runner: the child process in which kernels run, so that a faulty kernel cannot damage the parent.
 //
 //   twin-runner <control fd> <arena fd> <arena base> <arena bytes> <chip file> <memory limit in bytes>
+//   twin-runner confined DIR ... runs the command that follows, which may change files in DIR alone
 //   twin-runner confine          what a kernel is kept from here: a line for each thing that does not work
 //
 // Protocol on the control socket, one launch at a time. In: lines of key=value, ended by "end". Out: 8 bytes of JSON
@@ -435,6 +436,17 @@ void serve(const Request& q) {
     _exit(3);
 }
 
+// A compiler's process, which keeps its temporary files in the folder too. A g++ that is ccache by another name has its
+// own cache elsewhere: here it is the compiler alone.
+[[noreturn]] void become(const char* folder, char** command) {
+    setenv("TMPDIR", folder, 1);
+    setenv("CCACHE_DISABLE", "1", 1);
+    confine({folder});
+    execvp(command[0], command);
+    std::fprintf(stderr, "%s: %s\n", command[0], std::strerror(errno));
+    _exit(127);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -442,6 +454,7 @@ int main(int argc, char** argv) {
         for (const std::string& why : confine({})) std::printf("%s\n", why.c_str());
         return 0;
     }
+    if (argc > 3 && argv[1] == std::string("confined")) become(argv[2], argv + 3);
     if (argc != 7) {
         std::fprintf(stderr,
                      "usage: twin-runner <control fd> <arena fd> <arena base> <arena bytes> <chip file> <memory limit "
