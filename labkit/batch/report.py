@@ -89,7 +89,7 @@ class Progress:
         state = "ok" if result["ok"] else "FAILED"
         line = f"{self._done}/{self._of} {result['id']} {state}, {result['seconds']:.1f} s{self._left()}"
         if result["error"]:
-            line += f"\n  {result['error']}"
+            line += "\n  " + result["error"].translate(_CONTROLS)  # colours, a cursor that moves
         if self._bar is not None:
             self._bar.update(self._task, completed=self._done)
             if not result["ok"]:

@@ -138,3 +138,20 @@ def test_progress_without_a_terminal_is_lines(capsys):
         progress.ended(RESULT)
     lines = capsys.readouterr().err.splitlines()
     assert lines[0] == "2/3 01.01 ok, 1.5 s" and lines[1].startswith("3/3 01.01 FAILED") and "\r" not in "".join(lines)
+
+
+def test_progress_on_a_terminal_is_a_bar(monkeypatch):
+    """What failed stands above it, where it is not written over, and nothing of a notebook's error moves the cursor."""
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "80")
+    reads, writes = os.openpty()
+    with os.fdopen(writes, "w", encoding="utf-8") as terminal:
+        with report.Progress(3, 1, terminal) as progress:
+            progress.ended(RESULT | {"ok": True, "error": ""})
+            progress.ended(RESULT)
+        shown = os.read(reads, 1 << 16).decode()
+    os.close(reads)
+    assert "1/3" in shown and "3/3" in shown and "\u2501" in shown
+    failed = [line for line in shown.splitlines() if "FAILED" in line]
+    assert len(failed) == 1 and "3/3 01.01 FAILED, 1.5 s" in failed[0] and "01.01 ok" not in shown
+    assert "<ValueError>" in shown and "\x1b bad" not in shown
