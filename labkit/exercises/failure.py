@@ -147,6 +147,24 @@ def tell_cases(spec: Spec, result: Result, shown: Failure, failures: list[Failur
         result.notes.append(messages.text("exercise.stopped", case=failures[-1].case.name))
 
 
+_NAMED = 3  # cases in one sentence
+
+
+def which_cases(failures: list[Failure], cases) -> str:
+    """Where the answer is wrong, by the cases' names, if it is right in others: what an unknown mistake has to do with.
+    "" where all fail, a failure ended the check, or a name belongs to cases of both sorts.
+    """
+    wrong = {id(f.case) for f in failures}
+    names = list(dict.fromkeys(f.case.name for f in failures))
+    right = [c for c in cases if id(c) not in wrong]
+    if not right or failures[-1].fatal or {c.name for c in right} & {*names}:
+        return ""
+    shown = "; ".join(names[:_NAMED])
+    if len(names) > _NAMED:
+        shown = messages.text("exercise.more-cases", names=shown, count=len(names) - _NAMED)
+    return messages.text("exercise.which-cases", right=len(right), cases=len(cases), names=shown)
+
+
 def _parameters(function, args: tuple) -> tuple[str, ...]:
     """The names of a function's parameters, where there is one for each argument."""
     try:

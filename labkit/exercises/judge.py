@@ -43,6 +43,7 @@ from labkit.exercises.failure import (
     put,
     tell_cases,
     to_show,
+    which_cases,
 )
 from labkit.exercises.known_mistakes import (
     NOT_ENDED,
@@ -259,8 +260,9 @@ def _judge(spec: Spec, ours: Template, source: str, first_line: int, session, re
         if not shown.diagnosis.say and spec.kind == "python":
             shown.diagnosis = replace(shown.diagnosis, say=_rows(failures, runs))
         if not shown.diagnosis.say:
-            lacks = lacking(ours, source) if shown.diagnosis.key in VAGUE else ""
-            shown.diagnosis = replace(shown.diagnosis, say=as_given(ours, source) or lacks)
+            vague = shown.diagnosis.key in VAGUE
+            seen = f"{which_cases(failures, cases)} {lacking(ours, source)}".strip() if vague else ""
+            shown.diagnosis = replace(shown.diagnosis, say=as_given(ours, source) or seen)
         return put(spec, result, shown, source, first_line)
     result.lines = [messages.text("exercise.pass" if len(cases) > 1 else "exercise.pass-one", cases=len(cases))]
     if spec.is_kernel:

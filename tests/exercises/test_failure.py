@@ -1,0 +1,49 @@
+"""What a failed check says of its cases."""
+
+from __future__ import annotations
+
+import pytest
+
+from labkit.exercises import Case, check, session
+from labkit.exercises.diagnose import Diagnosis
+from labkit.exercises.failure import Failure, which_cases
+
+
+@pytest.fixture(autouse=True)
+def room(tmp_path, monkeypatch):
+    monkeypatch.setenv("LABKIT_PROGRESS", str(tmp_path / "progress.jsonl"))
+    monkeypatch.setattr(session, "_current", None)
+
+
+def made(wrong: str, names: str, fatal: bool = False) -> str:
+    cases = [Case(name, (), None) for name in names.split()]
+    failed = [Failure(c, Diagnosis("value", {}), fatal=fatal) for k, c in enumerate(cases) if str(k) in wrong]
+    return which_cases(failed, cases)
+
+
+@pytest.mark.parametrize(
+    "wrong, names, said",
+    [
+        ("1", "even odd", "Right in 1 of 2 cases. Wrong in: odd."),
+        ("13", "a b c d", "Right in 2 of 4 cases. Wrong in: b; d."),
+        ("0234", "a b c d e", "Right in 1 of 5 cases. Wrong in: a; c; d; and 1 more."),
+        ("01", "a a b", "Right in 1 of 3 cases. Wrong in: a."),
+        ("0", "a a b", ""),  # another case of that name is right
+        ("01", "a b", ""),
+    ],
+)
+def test_the_cases_that_are_wrong(wrong, names, said):
+    assert made(wrong, names) == said
+
+
+def test_a_check_that_ended_early_knows_nothing_of_the_others():
+    assert made("0", "a b", fatal=True) == ""
+
+
+def test_a_mistake_that_nothing_else_names():
+    """Both tensors may lie on the CPU here."""
+    dtypes = "(torch.float16, torch.bfloat16, torch.float32)"
+    answer = f"same = gate.device == up.device\nreturn same and gate.shape == up.shape and gate.dtype == up.dtype and gate.dtype in {dtypes}"
+    result = check("pass_take", answer)
+    assert result.lines[0].startswith("Right in 8 of 9 cases. Wrong in: on the CPU.")
+    assert result.lines[1] == "The function returned True; expected False."
