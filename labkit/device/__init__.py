@@ -182,7 +182,9 @@ def launch(name: str, device_us: float, bytes: float = 0, flops: float = 0) -> N
 
 
 def clear_l2() -> None:
-    """Empties the modelled L2 of every device, as a benchmark does between its measurements."""
+    """Empties the modelled L2 of every device of what PyTorch's operators left in it. labkit.clear_l2() does that too,
+    and empties it of what kernels left: that is what a benchmark wants between its measurements.
+    """
     if _mode != "npu":
         lib().lab_clear_l2()
 

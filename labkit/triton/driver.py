@@ -20,6 +20,7 @@ from labkit.build import cache as built
 from labkit.build import compiler
 from labkit.launch import record as launches
 from labkit.launch.kernel import Kernel, kernel
+from labkit.launch.runner import clear_l2
 
 MOST_PROGRAMS = 2**31 - 1
 MOST_RECORDS = 4096
@@ -259,16 +260,19 @@ class Launcher:
             leave(launch_metadata)
 
 
-def do_bench(fn, warmup=25, rep=100, grad_to_none=None, quantiles=None, return_mode="mean", **_):
+def do_bench(fn, warmup=25, rep=100, grad_to_none=None, quantiles=None, return_mode="mean", *, cold: bool = True, **_):
     """triton.testing.do_bench by the device's clock: milliseconds in which the device worked, modelled. Events around
     the call would show the host's time wherever it is the longer one, the same for every short kernel. Every run takes
-    the same, so it is one, behind another that leaves its tensors in the L2; warmup, rep and return_mode mean nothing.
+    the same, so it is one, behind another that makes what is made once; warmup, rep and return_mode mean nothing.
+    cold: with an empty L2, as upstream's; else with what the run before left in it.
     """
     npu = AscendCDriver.get_device_interface(None)
     fn()
     for x in grad_to_none or ():
         x.grad = None
     npu.synchronize()
+    if cold:
+        clear_l2()
     done = max((s.end_us for s in device.timeline()), default=0.0)
     fn()
     npu.synchronize()
@@ -319,12 +323,10 @@ class AscendCDriver(DriverBase):
         return torch.device("npu", self.get_current_device())
 
     def get_empty_cache_for_benchmark(self):
-        import torch
-
-        return torch.empty(1024, dtype=torch.int32, device="npu")
+        """Nothing: what upstream overwrites a GPU's cache with."""
 
     def clear_cache(self, cache) -> None:
-        cache.zero_()
+        clear_l2()
 
     def get_benchmarker(self):
         return do_bench

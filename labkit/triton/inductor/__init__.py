@@ -210,7 +210,8 @@ def register() -> None:
     common.register_backend_for_device("npu", _scheduling(), _wrapper(), device_custom_pass=_key())
     if "npu" not in benchmarking.GPU_BENCHMARK_DEVICE_TYPES:
         benchmarking.GPU_BENCHMARK_DEVICE_TYPES += ("npu",)
-    benchmarking.register_benchmarker("npu", lambda self, call, **_: do_bench(call), override=True)
+    # Warm: in a model a kernel mostly reads what the one before it has just written.
+    benchmarking.register_benchmarker("npu", lambda self, call, **_: do_bench(call, cold=False), override=True)
     _touch_inductor()
     blocks.touch(RefusedKernel, _refused, lambda kernel: len(_work(kernel)))
 
