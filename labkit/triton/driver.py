@@ -18,6 +18,7 @@ from triton.backends.driver import DriverBase
 from labkit import chips, device, messages
 from labkit.build import cache as built
 from labkit.build import compiler
+from labkit.launch import kernel as launching
 from labkit.launch import record as launches
 from labkit.launch.kernel import Kernel, kernel
 from labkit.launch.runner import clear_l2
@@ -150,6 +151,7 @@ def again(text: str, file: str, make: Callable[[], object]):
     """A labkit.launch.kernel.Kernel of this text: as it was built before, or by make()."""
     words = [_surroundings(), text, file, chips.chosen()]
     found = _kept("triton-kernel", hashlib.sha256("\0".join(words).encode()).hexdigest(), make)
+    found.l2 = launching.DEFAULT_L2  # this process's, not that of the one that built it
     return found if all(Path(p).exists() for p in found._built.values()) else make()
 
 
