@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import re
 from collections.abc import Iterator
 from functools import lru_cache
@@ -179,6 +180,15 @@ def test_no_package_has_the_name_of_a_public_function():
     packages = {m.rpartition(".")[2] for m, path in MODULES.items() if path.name == "__init__.py"}
     assert {"kernel", "explain", "exercise", "doctor"} <= functions
     assert not functions & packages
+
+
+def test_what_a_package_has_is_offered_before_it_is_loaded():
+    """Tab in a notebook and help() go by dir(), and each of these names loads its module when it is asked for."""
+    for room in sorted(
+        p.parent.name for p in (REPO / "labkit").glob("*/__init__.py") if "__getattr__" in p.read_text()
+    ):
+        package = importlib.import_module(f"labkit.{room}")
+        assert not set(package.__all__) - set(dir(package)), room
 
 
 def test_no_module_can_be_called():

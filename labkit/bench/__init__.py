@@ -52,3 +52,7 @@ def __getattr__(name: str):
         raise AttributeError(f"labkit.bench has no {name!r}; it has {', '.join(__all__)}")
     module = importlib.import_module(f"labkit.bench.{_NAMES[name]}")
     return module if name in _MODULES else getattr(module, name)
+
+
+def __dir__() -> list[str]:  # what Tab and help() offer
+    return sorted({*globals(), *_NAMES})

@@ -28,3 +28,7 @@ def __getattr__(name: str):
     if name not in _NAMES:
         raise AttributeError(f"labkit.profiler has no {name!r}; it has {', '.join(__all__)}")
     return getattr(importlib.import_module(f"labkit.profiler.{_NAMES[name]}"), name)
+
+
+def __dir__() -> list[str]:  # what Tab and help() offer
+    return sorted({*globals(), *_NAMES})

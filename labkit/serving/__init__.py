@@ -46,3 +46,7 @@ def __getattr__(name: str):
     if name not in _NAMES:
         raise AttributeError(f"labkit.serving has no {name!r}; it has {', '.join(__all__)}")
     return getattr(importlib.import_module(f"labkit.serving.{_NAMES[name]}"), name)
+
+
+def __dir__() -> list[str]:  # what Tab and help() offer
+    return sorted({*globals(), *_NAMES})
