@@ -13,6 +13,7 @@ CLOCKS = {
     "process_time_ns", "thread_time_ns", "default_timer", "now", "utcnow", "elapsed_time", "timeit", "repeat",
     "blocked_autorange", "adaptive_autorange", "autorange", "clock_gettime", "clock_gettime_ns",
 }  # fmt: skip
+DEVICE_CLOCKS = {"host_us", "device_us"}  # of labkit.device.clock()
 CPU_CLOCKS = {"process_time", "thread_time", "process_time_ns", "thread_time_ns"}
 _SPREAD = {
     "percentile", "nanpercentile", "quantile", "nanquantile", "quantiles", "std", "nanstd", "stdev", "pstdev", "var",
@@ -133,6 +134,8 @@ class _Reader:
     def _timed(self, node) -> bool:
         for n in _values(node):
             if isinstance(n, ast.Call) and _name(n) in CLOCKS:
+                return True
+            if isinstance(n, ast.Attribute) and n.attr in DEVICE_CLOCKS and isinstance(n.ctx, ast.Load):
                 return True
             if isinstance(n, (ast.Name, ast.Attribute)) and _name(n) in self.times and isinstance(n.ctx, ast.Load):
                 return True
@@ -340,9 +343,17 @@ class _Reader:
                 if isinstance(n.slice, ast.Slice):
                     self._slice(n)
                 elif self._timed(n.value) and (self._masks(n.slice) or _name(n.slice) in self.masks):
-                    drop(Drop(n.lineno, "mask"))
+                    if not self._only_names(n, counted):
+                        drop(Drop(n.lineno, "mask"))
             elif isinstance(n, ast.If) and self._masks(n.test) and not n.orelse:
                 self._guard(n)
+
+    def _only_names(self, mask: ast.Subscript, counted: set[int]) -> bool:
+        """near = table[table.us < limit], of which only the number and the labels are used: which, not how long."""
+        names = {_name(t) for n in self.nodes if isinstance(n, ast.Assign) and n.value is mask for t in n.targets}
+        uses = [n for n in self.nodes if isinstance(n, ast.Name) and n.id in names and isinstance(n.ctx, ast.Load)]
+        labels = {id(n.value) for n in self.nodes if isinstance(n, ast.Attribute) and n.attr in ("index", "empty")}
+        return bool(uses) and all(id(n) in counted | labels for n in uses)
 
     def _extreme(self, node) -> bool:
         """The place of the largest or least sample: times.index(max(times)), np.argmax(times)."""
