@@ -11,7 +11,7 @@ from math import log10, prod
 from statistics import mean, median
 
 from labkit import messages
-from labkit.bench.lies import words
+from labkit.bench.lies import rates, words
 from labkit.bench.lies.case import (
     KINDS,
     Case,
@@ -489,5 +489,5 @@ def _behind(c: Case) -> Iterator[Finding]:
 
 _RULES = (
     _first_runs, _unsynchronised, _waits, _nothing, mismatched, _inside, restored, _cached, _coarse, _spread, _dropped,
-    _one_shape, _ordered, _behind,
+    _one_shape, _ordered, _behind, rates.overstated, rates.unconverted,
 )  # fmt: skip

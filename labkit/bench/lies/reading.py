@@ -49,6 +49,7 @@ class Text:
     itself that is rounded and no difference."""
 
     strings: str = ""
+    numbers: set[float] = field(default_factory=set)  # that stand in the text
     docs: str = ""  # those of the strings that are docstrings
     words: set[str] = field(default_factory=set)
     spreads: list[tuple[str, int]] = field(default_factory=list)  # (file, line) of what shows a spread
@@ -116,6 +117,8 @@ class _Reader:
                 self.found.words.add(n.name)
             elif isinstance(n, ast.keyword) and n.arg:
                 self.found.words.add(n.arg)
+            elif isinstance(n, ast.Constant) and type(n.value) in (int, float):
+                self.found.numbers.add(float(n.value))
         self._taint()
         self._statistics()
         self._drops()

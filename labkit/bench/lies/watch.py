@@ -23,9 +23,10 @@ import runpy
 import signal
 import sys
 import threading
-from collections import Counter, defaultdict
+from collections import Counter
+from math import prod
 
-from labkit.bench.lies import clocks
+from labkit.bench.lies import clocks, samples
 from labkit.bench.lies.clocks import Region
 
 _FLAGS = ("--cold", "--shapes", "--slow-first", "--values")
@@ -33,7 +34,6 @@ FIRST_LAUNCH_US, SLOW_FIRST_US = 20_000.0, 1_000_000.0
 _BLOCK = 10
 _REPORTS, _LONGEST = (".csv", ".json", ".jsonl", ".log", ".md", ".tsv", ".txt", ".yaml", ".html"), 200_000
 _KIT = tuple(os.path.join("labkit", "bench", name) for name in ("timing.py", "duration.py"))
-_CPU = ("process_time", "thread_time")
 _RANDOM = {"randn", "rand", "randint", "normal", "randn_like", "rand_like", "randint_like", "randperm", "bernoulli"}
 _RANDOM |= {"normal_", "uniform_", "random_"}
 _FILLED = {"zeros", "ones", "full", "arange", "eye", "linspace", "zeros_like", "ones_like", "full_like", "tril", "triu"}
@@ -99,7 +99,7 @@ def main(arguments: list[str]) -> None:
     own = sorted({script, *(f for f in loaded if f and notes._own(f))})
     document = {"error": error, "files": own, "regions": _facts(notes, session)}
     document["apart"] = values.differences([r for r in notes.regions.values() if r.kept]) if values else []
-    document["compared"] = [[*place, _samples(notes, keys)] for place, keys in notes.compared.items()]
+    document["compared"] = [[*place, samples.among(notes, keys)] for place, keys in notes.compared.items()]
     document["written"] = [text for text in map(_report, dict.fromkeys(written)) if text]
     with open(out, "w", encoding="utf-8") as file:
         json.dump(document, file)
@@ -252,7 +252,7 @@ def _facts(notes: clocks.Notes, session) -> list[dict]:
         inside = tasks[bisect.bisect_left(issued, r.start) : bisect.bisect_right(issued, r.end)]
         return {(t.name, *(o.shape for o in (*t.inputs, *t.outputs))) for t in inside}
 
-    regions, thrown = _measured(notes, works)
+    regions, thrown = samples.measured(notes, works)
     roots = _roots(session.ranges)
     ranges = [(r.start, i) for i, r in enumerate(session.ranges) if r.kind in ("op", "backward")]
     starts = [s for s, _ in ranges]
@@ -301,7 +301,7 @@ def _facts(notes: clocks.Notes, session) -> list[dict]:
                 "shapes": sorted({t.shape for k in inside for t in (*k.inputs, *k.outputs) if k.kind == "kernel"}),
                 "dtypes": sorted({t.dtype for k in inside if k.kind == "kernel" for t in (*k.inputs, *k.outputs)}),
                 "first": sorted({t.name for t in inside if t.kind == "kernel" and first[t.name] == t.issued}),
-                "put_away": _put_away(region, inside, regions, works),
+                "put_away": samples.put_away(region, inside, regions, works),
                 "graphs": region.graphs,
                 "again": region.again,
                 "alone": region.alone,
@@ -315,6 +315,7 @@ def _facts(notes: clocks.Notes, session) -> list[dict]:
                 "counts": sorted(region.counts),
                 "thrown_us": thrown.get(id(region)),
                 "calls_of": dict(Counter(t.name for t in inside if t.kind == "kernel")),
+                "bytes": _passed(kernels),
                 "takes": sorted({a.shape for t in inside[:1] for a in t.inputs}),
                 "gives": sorted({o.shape for t in kernels[-1:] for o in t.outputs}),
                 "takes_of": sorted({a.dtype for t in inside[:1] for a in t.inputs}),
@@ -344,80 +345,6 @@ def _facts(notes: clocks.Notes, session) -> list[dict]:
             }
         )
     return made
-
-
-def _measured(notes: clocks.Notes, works) -> tuple[list[Region], dict[int, float]]:
-    """(regions, thrown). The regions that are measurements: not the whole program, not a loop's look at the clock, not
-    what torch.utils.benchmark takes to find its block size, not samples that the script throws away at once. thrown: by
-    id of the first region that is kept, the least of the samples thrown away right behind one that is kept and did the
-    same work, where all of these are longer than all that are kept: they were chosen by their value. works(region): the
-    work in it."""
-    by_start: dict[tuple, tuple] = {}
-    for key, region in notes.regions.items():
-        other = by_start.get(key[:2])
-        if other is None or notes.regions[other].end < region.end:
-            by_start[key[:2]] = key
-    keys = set(by_start.values())
-    if notes.measurements:
-        keys = {k for k in keys if k in notes.measurements or not notes.regions[k].tool}
-    wall = [notes.regions[k] for k in keys if not notes.regions[k].clock.startswith(_CPU)]
-    keys = {  # the program's CPU time, given beside what went by
-        k for k in keys if not notes.regions[k].clock.startswith(_CPU)
-        or not any(r.start < notes.regions[k].end and notes.regions[k].start < r.end for r in wall)
-    }  # fmt: skip
-    found = sorted((notes.regions[k] for k in keys), key=lambda r: (r.start, -r.end))
-    places = defaultdict(list)
-    for region in found:
-        places[region.via[:1]].append(region)
-    dropped = {id(r) for place in places.values() for r in _unused(place)}
-    thrown: dict[int, float] = {}
-    for place in places.values():
-        kept = [r for r in place if r.kept]
-        again = [b for a, b in zip(place, place[1:]) if a.kept and not b.kept and works(a) == works(b)]
-        if again and min(r.value_us for r in again) > max(r.value_us for r in kept):
-            thrown[id(kept[0])] = min(r.value_us for r in again)
-    begins = [r.start for r in found]
-    inner = []
-    for region in found:  # what a warm-up took holds readings, if only such as came to nothing
-        j = bisect.bisect_left(begins, region.start)
-        holds = any(
-            other is not region and other.end <= region.end and (other.start, other.end) != (region.start, region.end)
-            for other in found[j : bisect.bisect_right(begins, region.end)]
-        )
-        if not holds and id(region) not in dropped:
-            inner.append(region)
-    return inner, thrown
-
-
-def _samples(notes: clocks.Notes, keys: set) -> bool:
-    """Is one of these regions a sample, and no stretch of the program in which others were taken?"""
-    every = sorted((r.start, r.end) for r in notes.regions.values())
-    for region in (notes.regions[k] for k in keys):
-        i, j = bisect.bisect_left(every, (region.start,)), bisect.bisect_right(every, (region.end,))
-        if not any(end <= region.end and (start, end) != (region.start, region.end) for start, end in every[i:j]):
-            return True
-    return False
-
-
-def _unused(place: list[Region]) -> list[Region]:
-    """Of the readings at one place those that came to nothing: that reached no statistic where others did; and where
-    none was seen to, as with pandas, those whose number was gone before two more were taken, where others are held."""
-    if any(r.kept for r in place):
-        return [r for r in place if not r.kept]
-    held = []
-    for r, after in zip(place, [*place[2:], *place[-1:] * 2]):
-        if r.gone is None or r.gone > max(r.numbers[1], after.numbers[0]):
-            held.append(r)
-    return [r for r in place if r not in held] if len(held) >= 3 else []
-
-
-def _put_away(region: Region, inside: list, regions: list[Region], works) -> bool:
-    """Was the reading done with before the same work was timed again, as in a warm-up that reads the
-    clock? A number that was printed is put away as well: only a run with another first launch tells (check)."""
-    used = region.touched if region.kept else region.gone
-    if not inside or not used:
-        return False
-    return any(works(r) == works(region) for r in regions if r.numbers[0] > used)
 
 
 def _caller(operator, notes: clocks.Notes) -> list[tuple[str, int]]:
@@ -486,6 +413,19 @@ def _ends(tasks):
         return until[i - 1] if i else 0.0
 
     return ends
+
+
+def _passed(kernels) -> int:
+    """Bytes of all tensors that these kernels take and give, each time anew; 0 where one of them does not say it."""
+    sides = [t for k in kernels for t in (k.inputs, k.outputs)]
+    return sum(prod(t.shape) * _size(t.dtype) for side in sides for t in side) if all(sides) else 0
+
+
+@functools.lru_cache(maxsize=None)
+def _size(dtype: str) -> int:
+    import torch
+
+    return getattr(torch, dtype).itemsize
 
 
 def _making(tops, names: set[str]) -> float:
