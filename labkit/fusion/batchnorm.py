@@ -1,6 +1,6 @@
 """Batch norm folded into the convolution or the linear layer before it.
 
-With the statistics of training at rest, y = (conv(x) - mean) * gamma / sqrt(var + eps) + beta is an affine function of
+In inference, where the statistics of training stay as they are, y = (conv(x) - mean) * gamma / sqrt(var + eps) + beta is an affine function of
 each channel, and so is the convolution's bias: scaling the weights' channels and moving the bias gives the same y by
 one operator. The algebra is done in fp32 (fp64 for fp64) and rounded once, to the weight's type.
 
