@@ -1,11 +1,10 @@
 """Batch norm folded into the convolution or the linear layer before it.
 
-In inference, where the statistics of training stay as they are, y = (conv(x) - mean) * gamma / sqrt(var + eps) + beta is an affine function of
-each channel, and so is the convolution's bias: scaling the weights' channels and moving the bias gives the same y by
-one operator. The algebra is done in fp32 (fp64 for fp64) and rounded once, to the weight's type.
-
-In training mode batch norm normalises by the batch's own statistics: then there is nothing to fold, and the rule says
-so.
+In inference, where the statistics of training stay as they are, y = (conv(x) - mean) * gamma / sqrt(var + eps) + beta
+is an affine function of each channel, and so is the convolution's bias: scaling the weights' channels and moving the
+bias gives the same y by one operator. The algebra is done in fp32 (fp64 for fp64) and rounded once, to the weight's
+type. In training mode batch norm normalises by the batch's own statistics: then there is nothing to fold, and the
+rule says so.
 """
 
 from __future__ import annotations
