@@ -132,6 +132,19 @@ def test_a_header_counts_that_is_included(first, hint):
     assert hint in problem["hint"]
 
 
+def test_a_header_of_an_environment_beside_the_file_is_not_the_learners(tmp_path):
+    header = tmp_path / ".venv/lib/python3.11/site-packages/torch/include/ATen/x.h"
+    header.parent.mkdir(parents=True)
+    header.write_text("\n" * 20)
+    file = tmp_path / "add.asc"
+    said = (
+        f"In file included from {file}:1:\n{header}: In instantiation of 'void at::f(T) [with T = int]':\n"
+        f"{file}:5:3:   required from here\n{header}:12:5: error: static assertion failed: not for int\n"
+    )
+    problems = compile_error(said, filename=str(file), text="\n" * 9).problems
+    assert [(p["file"], p["line"]) for p in problems] == [(str(file), 5)]
+
+
 @pytest.mark.parametrize(
     "said, message",
     [
