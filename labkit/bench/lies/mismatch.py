@@ -115,10 +115,11 @@ def _times(side: list[dict]) -> int:
 
 def _shared(one: list[dict], other: list[dict]) -> int:
     """The number by which both sides divide a sample, where one does so many calls in it and the other fewer; or 0."""
+    times = _times(one), _times(other)
     for part in set(one[-1]["parts"]) & set(other[-1]["parts"]) - {1, 60, 1000, 10**6, 10**9}:
-        times = _times(one), _times(other)
         whole = [n > 0 and n % part == 0 for n in times]
-        if part > 1 and whole[0] != whole[1] and 0 < max(times[whole[0]], 0) < part:
+        fewer = times[1] if whole[0] else times[0]
+        if part > 1 and whole[0] != whole[1] and 0 < fewer < part:
             return part
     return 0
 
