@@ -60,13 +60,20 @@ def _union(pieces: list[tuple[float, float]]) -> float:
 
 
 def together(parts: list[Utilisation], one_card: bool) -> Utilisation:
-    """Of several processes with equal windows: on one card their shares add up, on cards of their own they average."""
-    n = 1 if one_card else len(parts)
+    """Of several processes with equal windows: on one card their shares add up; on cards of their own they average,
+    each process with as much weight as it has cards."""
+    cards = 1 if one_card else sum(p.devices for p in parts)
+    weights = [1 if one_card else p.devices for p in parts]
+
+    def over(shares: Iterable[float]) -> float:
+        return sum(w * share for w, share in zip(weights, shares)) / cards
+
+    names = dict.fromkeys(name for p in parts for name in p.engines)
     return Utilisation(
         max(p.window_us for p in parts),
-        {name: sum(p.engines.get(name, 0.0) for p in parts) / n for name in parts[0].engines},
-        min(1.0, sum(p.device for p in parts) / n),
-        sum(p.memory for p in parts) / n,
+        {name: over(p.engines.get(name, 0.0) for p in parts) for name in names},
+        min(1.0, over(p.device for p in parts)),
+        over(p.memory for p in parts),
         sum(p.launches for p in parts),
-        n,
+        cards,
     )

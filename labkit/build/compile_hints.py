@@ -100,6 +100,10 @@ _UNKNOWN = [
 ]
 
 
+# A header that may bring the API; not one that is commented out.
+_INCLUDES = r'^\s*#\s*include\s*(?:"|<kernel_)'
+
+
 def undeclared(message: str) -> str:
     """The name that the compiler does not know, "" when the message is about something else."""
     return next((m["name"] for p in _UNKNOWN if (m := p.search(message))), "")
@@ -133,7 +137,7 @@ def _unknown(error: Diagnostic, context: ErrorContext) -> Advice | None:
     bare = name.rpartition("::")[2]
     if name == "std" or re.fullmatch(r"'?(?:namespace )?'?std'?", scope) or name.startswith("std::"):
         return messages.say("hint.stl", name=name if name.startswith("std") else f"std::{name}")
-    if not scope and bare in api.names() | {"int32_t", "uint32_t", "uint8_t"} and not context.has(r'#\s*include\s*"'):
+    if not scope and bare in api.names() | {"int32_t", "uint32_t", "uint8_t"} and not context.has(_INCLUDES):
         return messages.say("hint.no_header", name=bare)
     if not scope and re.fullmatch(r"(?:ORIG_)?DTYPE_[A-Z]\w*|FORMAT_[A-Z]\w*|TILING_KEY_VAR", bare):
         return messages.say("hint.operator_name", name=bare)
@@ -145,10 +149,17 @@ def _unknown(error: Diagnostic, context: ErrorContext) -> Advice | None:
     if suggested:
         return messages.say("hint.spelling", name=name, close=suggested)
     return (
-        messages.say("hint.member", name=name, scope=scope.strip("'"))
+        messages.say("hint.member", name=name, scope=_plain_scope(scope))
         if scope
         else messages.say("hint.undeclared", name=name)
     )
+
+
+def _plain_scope(scope: str) -> str:
+    """LocalTensor<half> of 'class LocalTensor<half>' or of 'Mine' {aka 'class LocalTensor<half>'}; AscendC of namespace
+    'AscendC'."""
+    quoted = re.findall(r"'([^']+)'", scope)
+    return re.sub(r"^(?:class|struct|union|enum|using \w+ =) ", "", quoted[-1] if quoted else scope)
 
 
 def _suggestion(error: Diagnostic, name: str, scope: str, context: ErrorContext) -> str:
@@ -189,17 +200,85 @@ def _call(error: Diagnostic, context: ErrorContext) -> Advice | None:
         lambda: _untold_type(name, notes),
         lambda: _counts(name, arguments, notes),
     ]
-    return next((advice for rule in rules if (advice := rule())), None) or messages.say("hint.call", name=name)
+    return next((advice for rule in rules if (advice := rule())), None) or _no_form(name, _candidates(notes))
 
 
 def _call_parts(call: str) -> tuple[str, list[str]]:
     """("Add", ["AscendC::LocalTensor<half>&", ...]); clang names no arguments."""
-    head, paren, inside = call.partition("(")
-    name = re.sub(r"<.*>$", "", head).rpartition("::")[2]
-    if not paren:
-        return name, []
-    inside = inside.rstrip(")")
-    return name, [inside[a:b].strip() for a, b in split(inside, 0, len(inside))]
+    head, inside = call, ""
+    if call.endswith(")"):
+        at = _opening(call)
+        head, inside = call[:at], call[at + 1 : -1]
+    if head.endswith(">"):
+        head = head[: _opening(head)]
+    return head.rpartition("::")[2], _parts(inside)
+
+
+def _opening(text: str) -> int:
+    """Where the bracket opens that the last character closes."""
+    close, depth = text[-1], 0
+    for i in range(len(text) - 1, -1, -1):
+        depth += (text[i] == close) - (text[i] == {")": "(", ">": "<"}[close])
+        if not depth:
+            return i
+    return 0
+
+
+def _parts(inside: str) -> list[str]:
+    return [inside[a:b].strip() for a, b in split(inside, 0, len(inside))] if inside.strip() not in ("", "void") else []
+
+
+# the twin's own last parameter, where the call stands: no source writes it, and no message may name it
+_HERE = "twin::Here"
+_CANDIDATE = re.compile(r"^candidate(?: \d+)?: '(?P<signature>.*)'$")
+
+
+def _parameters(signature: str) -> list[str]:
+    """The types in "void AscendC::Add(const LocalTensor<T>&, ..., twin::Here) [with T = half]"."""
+    text = signature.partition(" [with ")[0]
+    text = text[: text.rfind(")") + 1]
+    return _parts(text[_opening(text) + 1 : -1]) if text else []
+
+
+@dataclass
+class _Candidate:
+    """A function that a call was tried with, and what the compiler has against it."""
+
+    parameters: list[str]
+    said: list[str] = field(default_factory=list)
+
+    @property
+    def written(self) -> list[str]:
+        """The parameters that a source writes."""
+        return [p for p in self.parameters if p != _HERE]
+
+    def counts(self) -> list[re.Match]:
+        return [m for n in self.said if (m := _COUNTS.search(n))]
+
+    def wants(self, said: int) -> int:
+        """How many arguments a source gives it. g++ counts the twin's own where it counts all parameters."""
+        return len(self.written) if said == len(self.parameters) else said
+
+    @property
+    def ends_with_count(self) -> bool:
+        kinds = [re.sub(r"\bconst\b|[&\s]", "", p) for p in self.written]
+        return len(kinds) > 1 and "LocalTensor<" in kinds[0] and kinds[-1] in ("int32_t", "uint32_t")
+
+    def form(self, name: str) -> str:
+        shown = ", ".join(re.sub(r"\bconst |AscendC::|&$", "", p) for p in self.written)
+        return f"{name}({shown})".replace("twin::Arg8", "uint8_t")
+
+
+def _candidates(notes: list[str]) -> list[_Candidate]:
+    """Of g++; clang gives no signatures. Those for another object, as the way out for who copies in, only where there
+    are no others."""
+    found: list[_Candidate] = []
+    for note in notes:
+        if m := _CANDIDATE.match(note):
+            found.append(_Candidate(_parameters(m["signature"])))
+        elif found:
+            found[-1].said.append(note)
+    return [c for c in found if not any("is not derived from" in n for n in c.said)] or found
 
 
 def _kernel_call(name: str, notes: list[str], context: ErrorContext) -> Advice | None:
@@ -214,10 +293,10 @@ def _kernel_call(name: str, notes: list[str], context: ErrorContext) -> Advice |
 
 
 def _positions(name: str, arguments: list[str], notes: list[str]) -> Advice | None:
-    """A GlobalTensor handed to an instruction that works on UB."""
+    """A GlobalTensor handed to an instruction that works on UB, and none of whose forms takes one."""
     told = any("could not match 'LocalTensor' against 'GlobalTensor'" in n for n in notes)
     given = [i for i, a in enumerate(arguments, 1) if "GlobalTensor<" in a]
-    if name.startswith("DataCopy") or not (given or told):
+    if not (given or told) or re.search(rf"\b{re.escape(name)}\s*\([^(){{}};]*\bGlobalTensor<", api.offered()):
         return None
     return messages.say("hint.gm_operand", name=name, i=given[0] if given else "?")
 
@@ -233,15 +312,20 @@ def _raw_pointer(name: str, arguments: list[str], notes: list[str]) -> Advice | 
 
 
 def _element_types(name: str, arguments: list[str], notes: list[str]) -> Advice | None:
-    typed = [(i, m["type"]) for i, a in enumerate(arguments, 1) if (m := _TENSOR.search(a))]
+    """Only where the compiler wanted one type of two operands: those of Mmad, Exp or Sort32 may differ."""
     if name in ("Cast", "Compare", "CompareScalar", "Select", "Gather", "Compares"):
         return None  # their tensors may differ
-    first = typed[0] if typed else None
-    other = next((t for t in typed if first and t[1] != first[1]), None)
-    if first and other:
-        return messages.say("hint.element_types", name=name, i=first[0], a=first[1], j=other[0], b=other[1])
-    m = next((m for n in notes if (m := _CONFLICT.search(n))), None)
-    return messages.say("hint.element_types2", name=name, a=m["a"], b=m["b"]) if m else None
+    conflict = next((m for n in notes if (m := _CONFLICT.search(n))), None)
+    if not conflict:
+        return None
+    a, b = conflict["a"], conflict["b"]
+    typed: dict[str, int] = {}  # element type -> the first argument that has it
+    for i, argument in enumerate(arguments, 1):
+        if tensor := _TENSOR.search(argument):
+            typed.setdefault(tensor["type"], i)
+    if a in typed and b in typed:
+        return messages.say("hint.element_types", name=name, i=typed[a], a=a, j=typed[b], b=b)
+    return messages.say("hint.element_types2", name=name, a=a, b=b)
 
 
 # nothing in their arguments says the element type
@@ -259,19 +343,31 @@ def _counts(name: str, arguments: list[str], notes: list[str]) -> Advice | None:
         [n for n in notes if re.search(r"not viable|candidate expects|candidate template ignored", n)]
     ):
         return None
-    hidden = 0 if found[0]["least"] or "requires" in found[0][0] else _hidden(name)
-    want = sorted({int(m["want"]) - hidden for m in found})
-    return messages.say(
-        "hint.pad_count" if name == "DataCopyPad" else "hint.arg_count",
-        name=name,
-        have=found[0]["have"],
-        want=" / ".join(map(str, want)),
-    )
+    have, candidates = found[0]["have"], _candidates(notes)
+    if any(len(c.written) == int(have) and not c.counts() for c in candidates):
+        return None  # a form with so many there is: something else is wrong
+    counted = [(c.wants(int(m["want"])), m) for c in candidates for m in c.counts()]
+    want = sorted({n for n, _ in counted} or {int(m["want"]) for m in found})
+    told = dict(name=name, have=have, want=" / ".join(map(str, want)))
+    if name == "DataCopyPad":
+        return messages.say("hint.pad_count", **told)
+    if forms := _forms(name, candidates):
+        return messages.say("hint.form_count", **told, forms=forms)
+    return messages.say("hint.arg_count", **told)
 
 
-def _hidden(name: str) -> int:
-    """g++ counts the twin's own last parameter (where the call stands), which no source writes."""
-    return 1 if name[:1].isupper() and name in api.names() else 0
+def _no_form(name: str, candidates: list[_Candidate]) -> Advice:
+    if forms := _forms(name, candidates):
+        return messages.say("hint.call_form", name=name, forms=forms)
+    return messages.say("hint.call", name=name)
+
+
+def _forms(name: str, candidates: list[_Candidate]) -> str:
+    """How a function may be called that is no instruction of the kind (dst, ..., count); "" for one, and of clang."""
+    if any(c.ends_with_count for c in candidates):
+        return ""
+    forms = list(dict.fromkeys(c.form(name) for c in candidates))
+    return "; ".join(forms[:3]) + ("; ..." if len(forms) > 3 else "")
 
 
 _FEW = re.compile(r"too (?P<how>few|many) arguments to (?:member )?function(?: call)?(?: '(?P<signature>[^']+)')?")
@@ -281,12 +377,11 @@ def _argument_count(error: Diagnostic, context: ErrorContext) -> Advice | None:
     m = _FEW.search(error.message)
     if not m or not m["signature"]:
         return None
-    head, _, inside = m["signature"].partition("(")
-    name = head.split()[-1].rpartition("::")[2]
-    inside = inside.rpartition(")")[0]
-    count = len(inside.split(",")) if inside.strip() else 0
-    key = "hint.kernel_params" if name in context.kernels else "hint.params"
-    return messages.say(key, name=name, want=count, params=inside)
+    name, _ = _call_parts(m["signature"].partition(" [with ")[0].rpartition(")")[0] + ")")
+    name = name.split()[-1]
+    params = [p for p in _parameters(m["signature"]) if p != _HERE]
+    key = "hint.kernel_params" if name in context.kernels else "hint.params" if params else "hint.no_params"
+    return messages.say(key, name=name, want=len(params), params=", ".join(params))
 
 
 # ---- conversions
@@ -299,6 +394,8 @@ def _argument(error: Diagnostic, context: ErrorContext) -> Advice | None:
     """g++ gives the types in the message; the argument's number and the function are in a note."""
     m = next((m for n in error.notes if (m := _INITIALIZING.search(n.text))), None)
     types = _FROM_TO.search(error.message)
+    if m and f"{_HERE}::" in m[0]:
+        return messages.say("hint.extra")
     if not m or not types or "*" in types["a"] and "*" in types["b"]:
         return None
     key = "hint.kernel_type" if m["name"] in context.kernels else "hint.argument_type"

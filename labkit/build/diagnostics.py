@@ -49,6 +49,10 @@ def _problem(file: str, line: int, column: int, message: str, hint: str | None, 
     return dict(file=file, line=line, column=column, message=message, hint=hint, raw=raw or message, via=list(via))
 
 
+# Headers of compilers and of packages: an environment may stand in the learner's own folder, as ./.venv does.
+_OTHERS = re.compile(r"/include/c\+\+/|/lib/gcc/|/lib/clang/|/(?:site|dist)-packages/")
+
+
 class _ErrorReport:
     """One failed compilation of one learner's text (or of the lab's own sources, filename None)."""
 
@@ -106,11 +110,7 @@ class _ErrorReport:
         if not path.is_absolute():
             return path.exists()
         inside = path.is_relative_to(home) and home != Path("/")
-        return (
-            inside
-            and not path.is_relative_to(paths.twin_dir())
-            and not re.search(r"/include/c\+\+/|/lib/gcc/|/lib/clang/", file)
-        )
+        return inside and not path.is_relative_to(paths.twin_dir()) and not _OTHERS.search(file)
 
     def _place(self, error: Diagnostic) -> Frame:
         here = Frame(error.file, error.line, error.column)

@@ -8,6 +8,7 @@ helper   `run` needs models, streams or devices: it runs beside the learner's co
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from labkit.camp import helper, wire
@@ -27,7 +28,7 @@ def start_of(spec: Spec) -> str:
         return ""
     golden = spec.golden_path.read_text(encoding="utf-8")
     reached = helper.alone(golden, spec.cases, *([spec.run] if spec.run else []))
-    return "torch" if "torch." in reached + spec.solution_path.read_text(encoding="utf-8") else ""
+    return "torch" if re.search(r"\btorch\b", reached + spec.solution_path.read_text(encoding="utf-8")) else ""
 
 
 def way(spec: Spec) -> str:

@@ -7,7 +7,6 @@ from __future__ import annotations
 import importlib
 import importlib.abc
 import importlib.machinery
-import importlib.util
 import os
 import sys
 import warnings
@@ -23,8 +22,8 @@ BEHIND: list[str] = []
 class _Loader(importlib.abc.Loader):
     """The module's own loader, with one step behind it."""
 
-    def __init__(self, inner, step: Callable):
-        self._inner, self._step = inner, step
+    def __init__(self, inner, finder: _Finder):
+        self._inner, self._finder = inner, finder
 
     def create_module(self, spec):
         return self._inner.create_module(spec)
@@ -32,25 +31,41 @@ class _Loader(importlib.abc.Loader):
     def exec_module(self, module):
         module.__loader__ = module.__spec__.loader = self._inner
         self._inner.exec_module(module)
-        self._step(module)
+        self._finder.done()
+        self._finder.step(module)
 
     def __getattr__(self, name):
         return getattr(self._inner, name)
 
 
 class _Finder(importlib.abc.MetaPathFinder):
+    """Stays until the module has been loaded: a library that only looks for it (importlib.util.find_spec) asks for the
+    same spec, and an import that failed may be tried again."""
+
     def __init__(self, name: str, step: Callable):
         self.name, self.step = name, step
 
     def find_spec(self, name, path=None, target=None):
         if name != self.name:
             return None
-        sys.meta_path.remove(self)
         look_at_place()
-        spec = importlib.util.find_spec(name)
+        spec = self._of_others(path, target)
         if spec is not None and spec.loader is not None:
-            spec.loader = _Loader(spec.loader, self.step)
+            spec.loader = _Loader(spec.loader, self)
         return spec
+
+    def _of_others(self, path, target):
+        """What the finders behind this one find: those before it have found nothing."""
+        finders = list(sys.meta_path)
+        for finder in finders[finders.index(self) + 1 :] if self in finders else finders:
+            look = getattr(finder, "find_spec", None)  # one of the old kind has none; Python passes over it too
+            if look is not None and (spec := look(self.name, path, target)) is not None:
+                return spec
+        return None
+
+    def done(self) -> None:
+        if self in sys.meta_path:
+            sys.meta_path.remove(self)
 
 
 def after_import(name: str, step: Callable) -> None:
@@ -61,6 +76,10 @@ def after_import(name: str, step: Callable) -> None:
         sys.meta_path.insert(0, _Finder(name, step))
 
 
+def _said(key: str, **words) -> str:
+    return importlib.import_module("labkit.messages").text(f"device.{key}", **words)
+
+
 def look_at_place() -> None:
     """Before PyTorch is loaded: its MKL ends a process without a word of why where the folder has been deleted.
     Raises FileNotFoundError there.
@@ -68,17 +87,14 @@ def look_at_place() -> None:
     try:
         os.getcwd()
     except FileNotFoundError as error:
-        text = (
-            "labkit: the current folder has been deleted, and PyTorch cannot be loaded there: change to another first"
-        )
-        raise FileNotFoundError(error.errno, text) from None
+        raise FileNotFoundError(error.errno, _said("folder_gone")) from None
 
 
 def _install(torch) -> None:
     try:
         importlib.import_module("labkit.device").install()
     except Exception as error:
-        text = f"labkit: the npu device is not there: {error} (labkit doctor tells more)"
+        text = _said("not_there", error=error)
         warnings.warn(text, stacklevel=2)
         _refuse(torch, text)
 
@@ -162,7 +178,7 @@ class _TorchNpu(importlib.abc.Loader):
         try:
             importlib.import_module("labkit.device").install()
         except Exception as error:
-            raise ImportError(f"labkit: the npu device is not there: {error} (labkit doctor tells more)") from error
+            raise ImportError(_said("not_there", error=error)) from error
         return sys.modules["torch_npu"]
 
     def exec_module(self, module) -> None:

@@ -15,8 +15,9 @@ import threading
 import time
 import traceback
 from multiprocessing.connection import Connection
+from pickle import PicklingError
 
-from labkit import device
+from labkit import device, messages
 
 
 def main(rank: int, count: int, store: str, fd: int) -> None:
@@ -55,8 +56,13 @@ def _answer(rank: int, work: bytes) -> bytes:
             result = function(rank, *arguments)
         spans = device.timeline() if device.mode() == "sim" else []
         said = {"output": printed.getvalue(), "errors": noted.getvalue()}
-        return b"R" + packed({"result": result, "spans": spans, **said}, unload=True)
-    except Exception as error:
+        try:
+            return b"R" + packed({"result": result, "spans": spans, **said}, unload=True)
+        except (TypeError, AttributeError, PicklingError) as error:  # what pickle raises
+            kind = f"{type(result).__module__}.{type(result).__name__}".removeprefix("builtins.")
+            text = messages.text("device.rank_result", kind=kind, error=error)
+            raise type(error)(text) from error
+    except (Exception, SystemExit) as error:  # sys.exit() too: where it was called, and what had been printed
         frames = [(f.filename, f.lineno) for f in traceback.extract_tb(error.__traceback__) if f.filename != __file__]
         return b"E" + packed((type(error).__name__, str(error), frames, printed.getvalue(), noted.getvalue()))
 

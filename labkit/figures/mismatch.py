@@ -67,6 +67,8 @@ def tile_counts(bad: np.ndarray, cores: list[tuple[int, int]], tile: int) -> tup
 
 def _alike(cells: np.ndarray, cap: int) -> list[tuple[int, int]]:
     """Runs [first, last] of equal rows; beyond `cap` runs, the middle ones become one."""
+    if not len(cells):
+        return []
     cuts = np.flatnonzero((cells[1:] != cells[:-1]).any(axis=1)) + 1
     runs = list(zip([0, *cuts.tolist()], [*(cuts - 1).tolist(), len(cells) - 1], strict=True))
     if len(runs) > cap:
@@ -101,15 +103,11 @@ def _finding(bad, cores, tile: int, wrong: np.ndarray, period: Period | None) ->
         return text("fig_mismatch_none")
     at = int(np.argmax(bad))
     core = next((i for i, (start, length) in enumerate(cores) if start <= at < start + length), None)
-    place = dict(core="?", tile="?") if core is None else dict(core=core, tile=(at - cores[core][0]) // tile)
+    touched = dict(tiles=int((wrong > 0).sum()), cores=int((wrong > 0).any(axis=1).sum()))
     sentences = [
-        text(
-            "fig_mismatch_first",
-            at=f"{at:,}",
-            **place,
-            tiles=int((wrong > 0).sum()),
-            cores=int((wrong > 0).any(axis=1).sum()),
-        )
+        text("fig_mismatch_outside", at=f"{at:,}", **touched)
+        if core is None
+        else text("fig_mismatch_first", at=f"{at:,}", core=core, tile=(at - cores[core][0]) // tile, **touched)
     ]
     if period:
         offsets = ", ".join(map(str, period.offsets[:8])) + ("…" if len(period.offsets) > 8 else "")
@@ -152,9 +150,8 @@ def _grid(c: Canvas, y: float, wrong: np.ndarray, every: np.ndarray) -> tuple[li
             _cell(c, x + 1, y + 1, wide - 2, high - 2, bad / n, tip)
             if bad:
                 said.append(f"{text('fig_tile', tile=_span((a, b)))} {percent(bad / n)}")
-        rows.append(
-            f"{name}: " + (", ".join(said[:6]) + (", …" if len(said) > 6 else "") if said else text("fig_right"))
-        )
+        right = text("fig_right" if every[run[0] : run[1] + 1].any() else "fig_without")
+        rows.append(f"{name}: " + (", ".join(said[:6]) + (", …" if len(said) > 6 else "") if said else right))
         y += high
     y += 20
     x = float(LEFT)

@@ -41,6 +41,14 @@ def _transit(work: Work) -> int:
     return min(work.end - work.begin, round(work.task.end - work.task.start))
 
 
+def _on_a_link(work: Work, ranks: int) -> float:
+    """Bytes that pass a link, as the clock charges them (device/csrc/clock.h, collective_ns)."""
+    if work.op_type in ("hcom_broadcast_", "hcom_reduce_", "hcom_send_", "hcom_receive_"):
+        return work.task.bytes
+    # an all-reduce hands every rank its part of the sum to make, and takes it back
+    return work.task.bytes / ranks * (2 if work.op_type == "hcom_allReduce_" else 1)
+
+
 def communication(layout: Layout) -> dict:
     """The whole of communication.json; {} without a collective."""
     made: dict = {}
@@ -77,9 +85,10 @@ def matrix(layout: Layout) -> dict:
         name = f"{op_type.removeprefix('hcom_').strip('_').lower()}-top1@{group_number(group)}"
         ranks = max(2, work.task.ranks)
         me = layout.rank or 0
-        # an all-reduce hands every rank its part of the sum to make, and takes it back
-        part = work.task.bytes / ranks * (2 if op_type.startswith("hcom_allReduce") else 1)
-        ns = _transit(work)
+        part, ns = _on_a_link(work, ranks), _transit(work)
+        others = [rank for rank in range(ranks) if rank != me]
+        if kind == "p2p" and len(others) > 1:
+            others = []  # which of them it was is not recorded: no number is better than one for all
         # a copy within the card, which the model does not have; tools find a group's local ranks by this entry
         links = {
             f"{me}-{me}": {
@@ -90,14 +99,13 @@ def matrix(layout: Layout) -> dict:
                 "Op Name": _full_name(work),
             }
         }
-        for other in range(ranks):
-            if other != me:
-                links[f"{me}-{other}"] = {
-                    "Transport Type": "HCCS",
-                    "Transit Size(MB)": part / _MB,
-                    "Transit Time(ms)": ns / 1e6,
-                    "Bandwidth(GB/s)": round(part / ns, 4) if ns else 0,
-                    "Op Name": _full_name(work),
-                }
+        for other in others:
+            links[f"{me}-{other}"] = {
+                "Transport Type": "HCCS",
+                "Transit Size(MB)": part / _MB,
+                "Transit Time(ms)": ns / 1e6,
+                "Bandwidth(GB/s)": round(part / ns, 4) if ns else 0,
+                "Op Name": _full_name(work),
+            }
         made.setdefault(label, {"p2p": {}, "collective": {}})[kind][name] = links
     return made

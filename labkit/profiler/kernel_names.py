@@ -48,23 +48,34 @@ def kernel(task: Task) -> Kernel:
     if task.ours:
         return Kernel(task.name, task.name, core, "")
     operator = task.name.split("::")[-1]
-    found = _entry(_copied(task) if operator.split(".")[0] == "copy_" else operator)
-    if found is None:
-        return _by_rule(operator.split(".")[0], core)
+    base = operator.split(".")[0]
+    key, found = _entry(_copied(task) if base == "copy_" else operator)
+    if not key:
+        return _by_rule(base, core)
     name, _, other = found.partition(" ")
-    if operator.split(".")[0].endswith("_") and not name.startswith("aclnnInplace") and "Foreach" not in name:
-        name = "aclnnInplace" + name.removeprefix("aclnn")
+    if _in_place(base) and key == base.rstrip("_"):  # the entry is of the form that is not in place
+        name = _inplace_call(name.removeprefix("aclnn"))
     return Kernel(name, name.rsplit("_", 1)[-1], other or core, name.partition("_")[0])
 
 
-def _entry(operator: str) -> str | None:
+def _in_place(base: str) -> bool:
+    """add_ and __iadd__, not __and__."""
+    return base.startswith("__i") if base.endswith("__") else base.endswith("_")
+
+
+def _inplace_call(name: str) -> str:
+    return f"aclnn{name}" if name.startswith(("Inplace", "Foreach")) else f"aclnnInplace{name}"
+
+
+def _entry(operator: str) -> tuple[str, str]:
+    """(key of the table, its text); two empty ones of an operator that it has not."""
     names = table()
     base = operator.split(".")[0]
     for wanted in (operator, base, base.rstrip("_")):
         for part in ("seen", "plugin"):
             if wanted in names[part]:
-                return names[part][wanted]
-    return None
+                return wanted, names[part][wanted]
+    return "", ""
 
 
 def _copied(task: Task) -> str:
@@ -80,7 +91,7 @@ def _copied(task: Task) -> str:
 
 def _by_rule(operator: str, core: str) -> Kernel:
     camel = "".join(part[:1].upper() + part[1:] for part in re.split(r"_+", operator.strip("_")) if part) or "Kernel"
-    call = ("aclnnInplace" if operator.endswith("_") else "aclnn") + camel
+    call = _inplace_call(camel) if _in_place(operator) else f"aclnn{camel}"
     return Kernel(f"{call}_{camel}AiCore_{camel}", camel, core, call)
 
 

@@ -17,7 +17,7 @@ from labkit.profiler.settings import Settings
 COPIES = ("copy_in", "copy_out", "copy")
 EVENTS = {"event_record": "EVENT_RECORD", "event_wait": "EVENT_WAIT"}
 _QUEUE_THREAD = 1  # added to the process id; a thread k > 0 of the program gets pid + 1 + k
-_LOOSE_THREAD = 500  # rows for ranges that overlap another one of their thread without nesting
+_LOOSE_THREAD = 500  # from here on rows for ranges that overlap another one of their thread without nesting
 
 
 def calendar_ns(time: float) -> int:
@@ -156,10 +156,11 @@ class Layout:
         # A profile's rows hold ranges that nest. One that ends inside another one (mstx.range_start and range_end may
         # stand anywhere) gets a row of its own.
         open_spans: dict[int, list[int]] = {}
+        loose: dict[tuple[int, int], int] = {}  # (thread, how many such rows it has) -> row
         for span in sorted(made, key=lambda s: (s.begin, -s.end, s.index)):
             tid = span.tid
             for extra in range(len(made) + 1):
-                row = tid if extra == 0 else tid + _LOOSE_THREAD + extra
+                row = tid if not extra else loose.setdefault((tid, extra), self.pid + _LOOSE_THREAD + len(loose) + 1)
                 stack = open_spans.setdefault(row, [])
                 while stack and stack[-1] <= span.begin:
                     stack.pop()

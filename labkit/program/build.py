@@ -34,7 +34,7 @@ class Source:
 
 @dataclass
 class Program:
-    """name: of the executable. missing: files that the project names and that are not there."""
+    """name: of the executable. link_flags: words behind its objects at the link."""
 
     name: str
     sources: list[Source] = field(default_factory=list)
@@ -42,13 +42,13 @@ class Program:
 
 
 class NoProgram(Exception):
-    """There is nothing to build here; the text says what was looked for."""
+    """There is nothing to build here; the text says what was looked for, but for `of_project`, which does not know how
+    its project was asked for."""
 
 
-def of_project(project: Project, name: str = "") -> list[Program]:
-    """The programs of a CMake project, or the one called `name`. Raises NoProgram."""
-    wanted = [t for t in project.programs() if name in ("", t.name)] or project.programs()
-    made = [Program(t.name, _of_target(project, t)) for t in wanted]
+def of_project(project: Project) -> list[Program]:
+    """The programs of a CMake project. Raises NoProgram."""
+    made = [Program(t.name, _of_target(project, t)) for t in project.programs()]
     made = [p for p in made if p.sources]
     if not made:
         raise NoProgram
@@ -69,7 +69,7 @@ def _of_target(project: Project, target: Target) -> list[Source]:
 
 
 def of_files(paths: list[Path], definitions: dict[str, str], include_dirs: list[str]) -> Program:
-    """A program of these files, all compiled alike."""
+    """A program of these files, of which there is at least one, all compiled alike; it is called as the first."""
     words = tuple(f"{k}={v}" if v else k for k, v in definitions.items())
     return Program(paths[0].stem, [Source(p, words, tuple(include_dirs)) for p in paths])
 

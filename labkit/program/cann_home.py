@@ -24,7 +24,7 @@ from labkit.build.includes import reach
 from labkit.paths import twin_dir
 from labkit.program import build as room
 from labkit.program import results, supervise
-from labkit.program.cmakefile import program_words
+from labkit.program.standin import sources_of
 
 # What cmake reads: the package, and the four files that make a language.
 _MODULES = {
@@ -145,11 +145,12 @@ def _value(words: list[str], flag: str) -> str:
 
 def compile_one(words: list[str]) -> int:
     """`bisheng -c x.asc -o x.o`: the object, and x.o.cube beside it where there is work for cube cores."""
-    paths, output, definitions, includes = program_words([w for w in words if w != "-c"])
+    paths, output, definitions, includes = sources_of([w for w in words if w != "-c"])
+    output = output or f"{Path(paths[0]).stem}.o"
     defined = tuple(f"{k}={v}" if v else k for k, v in definitions.items())
     source = room.Source(Path(paths[0]).resolve(), defined, tuple(str(Path(d).resolve()) for d in includes))
     made = room.compiled(source)
-    for place, file in zip((Path(output or "a.o"), Path(f"{output or 'a.o'}.cube")), made):
+    for place, file in zip((Path(output), Path(f"{output}.cube")), made):
         place.unlink(missing_ok=True)
         if file is not None:
             shutil.copy(file, place)

@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 
 from labkit import messages
+from labkit.build import compiler
 from labkit.program import build as room
 from labkit.program import cmakefile
 from labkit.program.cmakefile import program_words
@@ -235,8 +236,19 @@ def _machine_tool(name: str) -> str | None:
 # ---- one file by hand
 
 
+def sources_of(words: list[str]) -> tuple[list[str], str, dict[str, str], list[str]]:
+    """`program_words` of a bisheng that compiles. Raises NoProgram where it is given no source."""
+    found = program_words(words)
+    if not found[0]:
+        raise room.NoProgram(messages.text("program.no_source", words=" ".join(words)))
+    return found
+
+
 def bisheng(words: list[str]) -> int:
-    paths, output, definitions, includes = program_words(words)
+    if "--version" in words:  # as a sample's script asks before it builds
+        print(f"bisheng: labkit's stand-in, {compiler.cxx_version(compiler.find_cxx())}")
+        return 0
+    paths, output, definitions, includes = sources_of(words)
     files = [original(Path(p)) for p in paths]
     made = room.build(room.of_files(files, definitions, includes))
     place = Path(output or "a.out")

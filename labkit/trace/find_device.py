@@ -174,7 +174,8 @@ def compiling(c: Context) -> Iterator[Finding]:
     if steps.height > 1:
         second = float(steps.sort("start")["start"][1])
         late = rows.filter(pl.col("start") >= second)
-    shapes = c.kernels.group_by("type").agg(pl.col("in_shapes").n_unique().alias("n")).sort("n", descending=True)
+    shapes = c.kernels.group_by("type").agg(pl.col("in_shapes").n_unique().alias("n"))
+    shapes = shapes.sort(["n", "type"], descending=[True, False])  # of equal ones the same in every run
     code = "recompilation" if late.height or steps.height <= 1 else "first-compilation"
     yield c.finding(
         code,

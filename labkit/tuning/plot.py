@@ -7,6 +7,8 @@ Drawn as those of labkit.bench.plot: SVG with a title and a description, the sam
 
 from __future__ import annotations
 
+import math
+
 from labkit import messages
 from labkit.bench.plot import drawn, rounded
 from labkit.figures.svg import COLOURS, Figure
@@ -20,6 +22,14 @@ def _text(key: str, **fields) -> str:
 
 def _said(tuned: Tuned) -> list[str]:
     return [repr(tuned)]
+
+
+def _values(tuned: Tuned, name: str) -> tuple:
+    """Those of a parameter. Raises ValueError for one that the problem has not."""
+    known = tuned.problem.parameters
+    if name not in known:
+        raise ValueError(messages.text("tuning.no_parameter", name=name, names=", ".join(known)))
+    return known[name]
 
 
 def history(tuned: Tuned) -> Figure:
@@ -40,8 +50,9 @@ def history(tuned: Tuned) -> Figure:
 
 
 def parameter(tuned: Tuned, name: str) -> Figure:
-    """The time over one parameter: each candidate, and the least time of each value."""
-    values = tuned.problem.parameters[name]
+    """The time over one parameter: each candidate, and the least time of each value. Raises ValueError for a parameter
+    that the problem has not."""
+    values = _values(tuned, name)
 
     def draw(axes) -> None:
         place = {v: i for i, v in enumerate(values)}
@@ -59,17 +70,19 @@ def parameter(tuned: Tuned, name: str) -> Figure:
 
 
 def landscape(tuned: Tuned, x: str, y: str) -> Figure:
-    """The least time for each pair of two parameters' values, written into its field; empty: nobody looked."""
-    across, down = tuned.problem.parameters[x], tuned.problem.parameters[y]
+    """The least time for each pair of two parameters' values, written into its field; empty: nobody looked. Raises
+    ValueError for a parameter that the problem has not."""
+    across, down = _values(tuned, x), _values(tuned, y)
     least: dict[tuple[int, int], float] = {}
     for p, us in tuned.history:
         at = across.index(p[x]), down.index(p[y])
         least[at] = min(us, least.get(at, us))
 
     def draw(axes) -> None:
-        low, high = min(least.values()), max(least.values())
+        finite = [us for us in least.values() if math.isfinite(us)]  # inf is how many say that a candidate failed
+        low, high = min(finite, default=0.0), max(finite, default=0.0)
         for (i, j), us in least.items():
-            share = float(f"{(us - low) / (high - low or 1.0):.2f}")
+            share = float(f"{(us - low) / (high - low or 1.0):.2f}") if math.isfinite(us) else 1.0
             axes.add_patch(_field(i, j, share))
             axes.text(i, j, f"{us:.1f}", ha="center", va="center", fontsize=7)
         axes.set_xlim(-0.5, len(across) - 0.5)
@@ -96,7 +109,7 @@ def predicted(tuned: Tuned) -> Figure:
 
     def draw(axes) -> None:
         x, y = rounded([tuned.problem.predict(p) for p, _ in tuned.history]), rounded([us for _, us in tuned.history])
-        most = max(*x, *y)
+        most = max((us for us in (*x, *y) if math.isfinite(us)), default=1.0)
         axes.plot([0, most], [0, most], ls="--", color=COLOURS["orange"], label=_text("alike"))
         axes.plot(x, y, "o", ms=4, color=COLOURS["blue"], label=_text("candidate"))
         axes.set_xlabel(_text("predicted_us"))

@@ -69,6 +69,17 @@ def test_shares_of_processes_add_up_on_one_card_only():
     assert together(parts, one_card=False).engines["vector"] == 0.4
 
 
+def test_processes_together_have_as_much_weight_as_they_have_cards():
+    """One whose window had nothing in it takes no engine from the others."""
+    none, one = Utilisation(10), Utilisation(10, {"cube": 0.9}, 0.9, 0.3, 5)
+    two = Utilisation(10, {"cube": 0.3}, 0.3, 0.0, 8, devices=2)
+    apart = together([none, one, two], one_card=False)
+    assert apart.devices == 4 and apart.launches == 13 and apart.engines == {"cube": pytest.approx((0.9 + 2 * 0.3) / 4)}
+    assert apart.device == pytest.approx(0.375) and apart.memory == pytest.approx(0.075)
+    shared = together([one, one], one_card=True)
+    assert (shared.devices, shared.device, shared.engines["cube"]) == (1, 1.0, 1.8)
+
+
 # ---- throughput
 
 

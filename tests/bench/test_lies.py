@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from drawn import one_in
@@ -521,6 +522,23 @@ def test_a_type_that_is_claimed(report, held):
     """Where float32 was timed."""
     claimed = {d for d, pattern in words.DTYPES.items() if reading.says(pattern, report)}
     assert bool(claimed - {"float32"} and mismatch._said_alone(report, {"float32"})) is held
+
+
+@pytest.mark.parametrize(
+    "report, unseen",
+    [
+        ("batch 00: 1.2 ms\nbatch 07: 1.3 ms", ""),  # the numbers of batches, from none on
+        ("".join(f"batch {i}: 1.2 ms\n" for i in range(12)), ""),
+        ("shape (00, 512)", ""),
+        ("batch 48: 1.2 ms", "48"),
+        ("1000x48", "1000x48"),
+        ("batch 2: 1 ms, batch 8: 2 ms, batch 64: 4 ms", "2"),
+    ],
+)
+def test_a_number_of_a_batch_is_no_size(report, unseen):
+    one = {"shapes": [[8, 512]], "host_shapes": [], "gives": [[8, 512], [16, 512]], "calls_of": {"mul": 3}, "calls": 3}
+    case = SimpleNamespace(seen=SimpleNamespace(output=report), regions=[one])
+    assert mismatch._unseen(case, [one]) == unseen
 
 
 def test_what_a_script_writes_into_a_file_is_its_report(tmp_path):

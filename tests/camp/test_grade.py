@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -52,6 +53,17 @@ def test_the_verdict_is_the_notebooks_own(name, way):
     assert (got.state, how) == ("PASS", way), got
     wrong = ours.mutant(spec.mutants[0].regions)
     assert str(verdict(spec, wrong)[0]) == str(judge.examine(spec, wrong))
+
+
+@pytest.mark.parametrize(
+    "text, start", [("from torch import nn", "torch"), ("import torch.nn as nn", "torch"), ("", "")]
+)
+def test_a_worker_has_torch_before_the_time_of_a_submission_runs(tmp_path, text, start):
+    (tmp_path / "golden.py").write_text("import torch\n\n\ndef cases(seed, full):\n    return []\n")
+    (tmp_path / "solution.py").write_text(f"{text}\n\n\ndef made():\n    return 1\n")
+    spec = SimpleNamespace(id=f"mine_{start}", kind="python", run="", cases="cases", on_device=False, is_kernel=False,
+                           golden_path=tmp_path / "golden.py", solution_path=tmp_path / "solution.py")  # fmt: skip
+    assert ways.start_of(spec) == start
 
 
 def test_what_stays_out_of_the_worker():

@@ -115,6 +115,13 @@ def test_kinds():
     assert b.unary("exp", x) is b.unary("exp", x), "nothing is computed twice"
 
 
+def test_the_least_integer():
+    """C++ reads the minus and a number that no int32_t holds."""
+    x = torch.tensor([[-3, 0, 7, -(2**31), 2**31 - 1]], dtype=torch.int32)
+    for f in (lambda x: x.masked_fill(x > 0, -(2**31)) + 0, lambda x: x.clamp(min=-(2**31), max=3)):
+        assert torch.equal(fusion.kernel(f, [x.npu()])(x.npu()).cpu(), f(x))
+
+
 def test_nothing_is_read_that_was_never_written():
     """Lanes behind the last row of a column, and behind the end of a row, are set before the first tile."""
     text = codegen.source(codegen.plan(softmax(ROWS)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import importlib.util
 import io
 import os
 import pickle
@@ -422,3 +423,47 @@ print(torch.ones(2).npu().device)
     *why, last = run.stdout.splitlines()
     assert last == "npu:0" and len(why) == 2, run.stderr
     assert all(said.replace("FILE", str(tmp_path / "file")) in line and "labkit doctor" in line for line in why)
+
+
+# ---- steps behind an import
+
+
+def test_a_step_waits_for_the_import_and_not_for_who_only_looks(tmp_path, monkeypatch):
+    from labkit.device.import_hook import after_import
+
+    (tmp_path / "comes_later.py").write_text("import os\nif 'FAILS' in os.environ: raise RuntimeError('not now')\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    before, done = list(sys.meta_path), []
+    after_import("comes_later", lambda module: done.append("one"))
+    after_import("comes_later", lambda module: done.append("other"))
+    assert importlib.util.find_spec("comes_later").origin.endswith("comes_later.py") and not done
+    monkeypatch.setenv("FAILS", "1")
+    with pytest.raises(RuntimeError, match="not now"):
+        import comes_later
+    monkeypatch.delenv("FAILS")
+    import comes_later  # noqa: F811
+
+    assert sorted(done) == ["one", "other"] and sys.meta_path == before
+    assert type(comes_later.__loader__).__name__ == type(comes_later.__spec__.loader).__name__ == "SourceFileLoader"
+    del sys.modules["comes_later"]
+
+
+def test_who_looks_for_torch_before_importing_it_has_the_device():
+    """As transformers and accelerate do."""
+    code = "import labkit, importlib.util; importlib.util.find_spec('torch'); import torch; print(torch.ones(2).npu().device)"
+    words = os.environ | {"PYTHONPATH": str(paths.import_root()), "LABKIT_DEVICE": "sim"}
+    run = subprocess.run([sys.executable, "-c", code], env=words, capture_output=True, text=True)
+    assert run.stdout.strip() == "npu:0", run.stderr
+
+
+def test_why_there_is_no_device_is_said_in_the_language_in_force(monkeypatch):
+    from labkit.device import import_hook
+
+    def gone():
+        raise FileNotFoundError(2, "gone")
+
+    monkeypatch.setattr(import_hook.os, "getcwd", gone)
+    for language, word in (("en", "the current folder has been deleted"), ("zh", "当前目录")):
+        monkeypatch.setenv("LABKIT_LANG", language)
+        with pytest.raises(FileNotFoundError, match=word):
+            import_hook.look_at_place()

@@ -189,6 +189,23 @@ def dies(rank):
         labkit.ranks(0, cell["dies"])
 
 
+def test_a_rank_that_ends_the_program_and_one_whose_result_cannot_be_sent(capsys):
+    cell = notebook("""
+import sys
+def ends(rank):
+    print("rows", rank)
+    if rank == 1:
+        sys.exit("no data")
+def steps(rank):
+    return (i for i in range(3))
+""")
+    with pytest.raises(labkit.RankError, match="Rank 1 stopped at cell 1:6 with SystemExit: no data") as ended:
+        labkit.ranks(2, cell["ends"], timeout=20)
+    assert ended.value.output == "rows 1\n" and "[rank 1] rows 1" in capsys.readouterr().out
+    with pytest.raises(labkit.RankError, match="its result, a generator, cannot be sent"):
+        labkit.ranks(2, cell["steps"], timeout=20)
+
+
 def test_a_busy_machine_is_no_time_out_and_a_loop_is(monkeypatch):
     cell = notebook("import time\ndef sleeps(rank):\n    time.sleep(1)\ndef loops(rank):\n    while rank: pass\n")
     with pytest.raises(labkit.RankError, match="no answer within 0.3 s"):

@@ -335,6 +335,14 @@ def test_mismatch_counts():
     assert figure.title == f"{int(bad.sum())} of 1,000 elements are wrong"
 
 
+def test_mismatch_where_cores_have_nothing_and_elements_no_core():
+    desc = figures.mismatch_map(np.arange(5) == 1, 8, 4).desc
+    assert "core 1: tile 0 100 %" in desc and "core 2–4: all right" in desc and "core 5–7: no elements" in desc
+    desc = figures.mismatch_map(np.arange(100) == 50, 1, 10, split=[(0, 20)]).desc
+    assert "element 50, which no core has" in desc and "?" not in desc
+    assert figures.mismatch_map([True], 1, 1, split=[]).desc.count("core") == 2, "no core, and nothing of one"
+
+
 # ---------------------------------------------------------------- core, ladder
 
 

@@ -11,8 +11,9 @@ import pytest
 from profile_sessions import ns, processes, session, trace
 
 from labkit import chips
-from labkit.profiler import kernel_names, output_folder, raw
-from labkit.profiler.events import Task, TensorFacts
+from labkit.profiler import communication, kernel_names, output_folder, raw
+from labkit.profiler.events import Session, Task, TensorFacts
+from labkit.profiler.layout import Layout
 from labkit.profiler.settings import AiCMetrics, Settings
 from labkit.profiler.tables import counter_columns
 
@@ -189,6 +190,11 @@ def test_kernels_have_the_names_of_published_profiles():
     assert kernel("aten::copy_").type == "TensorMove"
     assert kernel("aten::special_bessel_j0_") == ("aclnnInplaceSpecialBesselJ0_SpecialBesselJ0AiCore_SpecialBesselJ0",
                                                   "SpecialBesselJ0", "AI_VECTOR_CORE", "aclnnInplaceSpecialBesselJ0")  # fmt: skip
+    for name, call in {"index_put_": "aclnnIndexPutImpl", "_fused_adamw_": "aclnnApplyAdamWV2",
+                       "_foreach_add_.List": "aclnnForeachAddListV2", "_foreach_tan_": "aclnnForeachTan",
+                       "mul_.Scalar": "aclnnInplaceMul", "masked_fill_": "aclnnInplaceMaskedFillScalar",
+                       "__lshift__.Scalar": "aclnnLshift", "__ilshift__.Scalar": "aclnnInplaceIlshift"}.items():  # fmt: skip
+        assert kernel(f"aten::{name}").call == call
     assert kernel("add_custom", ours=True)[:2] == ("add_custom", "add_custom")
 
 
@@ -222,3 +228,22 @@ def test_collectives_of_each_step(tmp_path):
     matrix = json.loads((folder / OUT / "communication_matrix.json").read_text())
     links = next(iter(next(iter(matrix.values()))["collective"].values()))
     assert set(links) == {"1-0", "1-1", "1-2", "1-3"} and links["1-1"]["Transport Type"] == "LOCAL"
+
+
+@pytest.mark.parametrize(
+    "name, ranks, links, megabytes",
+    [
+        ("c10d::send", 2, {"0-0", "0-1"}, 8.0),
+        ("c10d::recv_", 4, {"0-0"}, None),  # from whom is not recorded
+        ("c10d::broadcast_", 4, {"0-0", "0-1", "0-2", "0-3"}, 8.0),
+        ("c10d::allreduce_", 4, {"0-0", "0-1", "0-2", "0-3"}, 4.0),
+        ("c10d::_allgather_base_", 4, {"0-0", "0-1", "0-2", "0-3"}, 2.0),
+    ],
+)
+def test_links_carry_what_the_clock_charges(name, ranks, links, megabytes):
+    task = Task(name, "collective", "link", 0, 1, 0.0, 0.0, 4e5, bytes=8e6, ranks=ranks)
+    made = communication.matrix(Layout(Session(end=5e5, tasks=[task]), Settings(level="Level1"), 7, 0))["step"]
+    kind = "p2p" if "send" in name or "recv" in name else "collective"
+    (found,) = made[kind].values()
+    assert set(found) == links
+    assert megabytes is None or found["0-1"]["Transit Size(MB)"] == megabytes

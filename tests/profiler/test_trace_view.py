@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 
 import pytest
 from hypothesis import given
@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from profile_sessions import ns, partial_overlaps, processes, session
 
 from labkit.profiler import overlap
+from labkit.profiler.events import HostRange, Session
 from labkit.profiler.layout import Layout, us_text
 from labkit.profiler.settings import Settings
 from labkit.profiler.trace_view import TraceView
@@ -120,3 +121,13 @@ def test_a_mark_that_overlaps_an_outer_range_gets_a_row_of_its_own():
     assert not partial_overlaps(rows)
     of = {e["name"]: e["tid"] for e in rows if e["ph"] == "X"}
     assert of["a"] == of["b"] != of["c"]
+
+
+def test_a_row_has_the_ranges_of_one_thread():
+    """Three that overlap in the first thread, two in the second: the third row of one was the second of the other."""
+    times = [(0, 0, 10), (0, 1, 11), (0, 2, 12), (0, 3, 13), (1, 20, 30), (1, 21, 31)]
+    ranges = [HostRange(f"r{b}", "user", thread, float(b), float(e)) for thread, b, e in times]
+    threads: dict[int, set] = defaultdict(set)
+    for span in Layout(Session(end=40.0, ranges=ranges), Settings(), pid=100).spans:
+        threads[span.tid].add(span.range.thread)
+    assert len(threads) == 6 and all(len(of) == 1 for of in threads.values())

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from labkit.program import standin
+from labkit.program import NoProgram, standin
 from labkit.program.__main__ import main as program_main
 
 LISTS = """cmake_minimum_required(VERSION 3.16)
@@ -91,6 +91,23 @@ def test_a_source_that_is_not_there_is_named_without_a_traceback(tmp_path):
     ran = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True)
     assert ran.returncode == 1 and ran.stderr.startswith("labkit: ") and "absent.asc" in ran.stderr
     assert "Traceback" not in ran.stderr
+
+
+@pytest.mark.parametrize("words", [[], ["-o", "demo"], ["-c", "-o", "demo.o"], ["-O2", "main.o.txt"]])
+def test_a_compiler_without_a_source_says_so(words):
+    with pytest.raises(NoProgram, match="no source file: "):
+        program_main("bisheng", words)
+
+
+def test_the_compiler_answers_what_a_sample_asks_before_it_builds(capsys):
+    assert program_main("bisheng", ["--version"]) == 0 and "labkit's stand-in" in capsys.readouterr().out
+
+
+def test_an_object_without_a_name_is_called_as_its_source(tmp_path, monkeypatch):
+    (tmp_path / "main.cpp").write_text(MAIN % 0)
+    monkeypatch.chdir(tmp_path)
+    assert program_main("bisheng", ["-c", "main.cpp"]) == 0
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["main.cpp", "main.o"]
 
 
 def test_configuring_again_from_within(project):

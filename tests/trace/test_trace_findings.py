@@ -6,10 +6,11 @@ import random
 
 import planted_programs as programs
 import planted_tree
+import polars as pl
 import pytest
 
 from labkit import messages, trace
-from labkit.trace import find_ranks, finding, idle, intervals
+from labkit.trace import find_device, find_kernels, find_ranks, finding, idle, intervals, model
 
 SEED = 29  # none of those of data/planted_traces.csv
 
@@ -131,6 +132,7 @@ def test_a_slow_link_is_below_half_of_its_like(tmp_path, rate, said):
     programs.run(machine, s, lambda i: programs.step(machine, s, reduce=60))
     found = [f for f in trace.read(planted_tree.write(machine, tmp_path)).findings() if f.code == "slow-link"]
     assert [(f.fields["source"], f.fields["target"]) for f in found] == ([(1, 2)] if said else [])
+    assert [(f.fields["rate"], f.fields["usual"]) for f in found] == ([("4.0 GB/s", "18.0 GB/s")] if said else [])
     assert find_ranks.SLOW_LINK * 18 == 9, "the others have 18 GB/s"
 
 
@@ -153,6 +155,35 @@ def test_all_time_of_the_window_has_a_cause(tmp_path):
             parts = account.busy + sum(account.total(c) for c in idle.CAUSES)
             assert parts == pytest.approx(account.length, rel=1e-6)
             assert account.busy == pytest.approx(intervals.total(one.busy()))
+
+
+def context(kernels: list[dict], calls: list[dict] = (), **given) -> find_device.Context:
+    one = model.Trace(path=None, **given)
+    one.kernels = model.fitted(pl.DataFrame(kernels), model.KERNELS)
+    one.calls = model.fitted(pl.DataFrame(list(calls)), model.CALLS) if calls else one.calls
+    account = idle.account(one)
+    return find_device.Context(one, account, account.length)
+
+
+def test_of_equal_kernels_the_same_one_is_named_in_every_run():
+    """Polars gives the groups of a table in another order each time."""
+    kernels = [dict(name=f"k{i}", type=f"T{i:02}", core="AI_CORE", start=200.0 * i, dur=50.0) for i in range(40)]
+    compiling = [dict(name="opCompile", start=0.0 + 200 * i, dur=190.0) for i in range(40)]
+    few = [k | {"blocks": 1 + i, "in_shapes": "1"} for i, k in enumerate(kernels)]
+    for _ in range(5):
+        (found,) = find_device.compiling(context(kernels, compiling))
+        assert found.fields["type"] == "T00"
+        (found,) = find_kernels.few_cores(context(few[:8], cores={"aic": 24, "aiv": 48}))
+        assert found.fields["blocks"] == 1
+
+
+def test_few_blocks_are_told_beside_the_cores_of_the_same_kernels():
+    kernels = [dict(name="long", type="MatMul", core="AI_CORE", start=0.0, dur=100.0, blocks=12)]
+    kernels += [
+        dict(name="v", type="Add", core="AI_VECTOR_CORE", start=100.0 + 80 * i, dur=80.0, blocks=6) for i in range(5)
+    ]
+    (found,) = find_kernels.few_cores(context(kernels, cores={"aic": 24, "aiv": 48}))
+    assert (found.fields["blocks"], found.fields["cores"]) == (6, 48)
 
 
 def test_every_finding_and_problem_has_its_text_in_both_languages():

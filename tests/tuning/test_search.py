@@ -1,6 +1,7 @@
 """labkit.tuning.search: what a tuner owes, and versions of it that owe one of these; each must be told apart."""
 
 import itertools
+import math
 import random
 
 import pytest
@@ -296,6 +297,24 @@ def test_pictures():
     assert plot.history(found).svg == pictures[0].svg
     with pytest.raises(ValueError, match="predictor"):
         plot.predicted(tune(line(), budget=2))
+    for wrong in (lambda: plot.parameter(found, "tiles"), lambda: plot.landscape(found, "tile", "block")):
+        with pytest.raises(ValueError, match="the problem has tile"):
+            wrong()
+
+
+def test_pictures_of_a_search_with_candidates_that_failed():
+    """run() of one's own may say inf for them, as is usual with Optuna."""
+    from labkit.tuning import plot
+
+    times = {1: 3.0, 2: math.inf, 4: 5.0}
+    found = tune(
+        Problem("mine", {"i": (1, 2, 4), "j": (1,)}, lambda p: times[p["i"]], predict=lambda p: 4.0),
+        budget=3,
+        prune=False,
+    )
+    assert ">inf<" in plot.landscape(found, "i", "j").svg
+    for figure in (plot.history(found), plot.parameter(found, "i"), plot.predicted(found)):
+        assert figure.svg.startswith("<svg")
 
 
 def test_a_problem_leaves_the_given_parameters_as_they_are():

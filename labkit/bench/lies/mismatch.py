@@ -115,10 +115,11 @@ def _times(side: list[dict]) -> int:
 
 def _shared(one: list[dict], other: list[dict]) -> int:
     """The number by which both sides divide a sample, where one does so many calls in it and the other fewer; or 0."""
+    times = _times(one), _times(other)
     for part in set(one[-1]["parts"]) & set(other[-1]["parts"]) - {1, 60, 1000, 10**6, 10**9}:
-        times = _times(one), _times(other)
         whole = [n > 0 and n % part == 0 for n in times]
-        if part > 1 and whole[0] != whole[1] and 0 < max(times[whole[0]], 0) < part:
+        fewer = times[1] if whole[0] else times[0]
+        if part > 1 and whole[0] != whole[1] and 0 < fewer < part:
             return part
     return 0
 
@@ -179,6 +180,8 @@ def _unseen(c: Case, timed: list[dict]) -> str:
     for pattern, known in ((words.SHAPE, set()), (words.EXTENT, counts)):
         for match in re.finditer(pattern, c.seen.output, re.I):
             text = match[match.lastindex]
+            if match[0].lower().startswith("batch") and not _batches(c.seen.output):
+                continue
             numbers = {int(n) for n in re.findall(r"\d+", text)}
             times = {d * k for d in dims for k in known}  # rows that are worked off in parts
             if not any(n in seen | known | times or any(d and d % n == 0 for d in dims) for n in numbers):
@@ -206,7 +209,7 @@ def _unseen_row(c: Case, shapes: set[tuple]) -> str:
 def _unseen_batch(c: Case, timed: list[dict]) -> str:
     """The first batch of several in the report that nothing had as its first dimension, where others had theirs, and
     something of a size that no batch has was timed as well: the data ended before the batch did."""
-    said = [int(m[1]) for m in re.finditer(words.BATCH, c.seen.output, re.I)]
+    said = _batches(c.seen.output)
     firsts = {shape[0] for r in timed for shape in map(tuple, r["gives"]) if shape}
     missing = [n for n in said if n not in firsts]
     return (
@@ -214,6 +217,12 @@ def _unseen_batch(c: Case, timed: list[dict]) -> str:
         if missing and set(said) & firsts and firsts - set(said) and len(firsts) < len(set(said))
         else ""
     )
+
+
+def _batches(output: str) -> list[int]:
+    """The sizes of batches in a report: none where its batches are counted, from 0 on."""
+    said = [int(m[1]) for m in re.finditer(words.BATCH, output, re.I)]
+    return [] if 0 in said else said
 
 
 def _sizes(c: Case, sides: dict[tuple, list[dict]]) -> Iterator[Finding]:

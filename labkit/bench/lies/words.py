@@ -97,11 +97,12 @@ UNIT = (
     r"\s*(%|(us|µs|ns|ms|s|sec\w*|micro\w*|milli\w*|samples?"
     r"|calls?|runs?|laps?|rounds?|iter\w*|rep\w*|blocks?|times)\b)"
 )
+_NUMBER = r"[1-9]\d{1,8}"  # of two digits or more; "batch 07" is the eighth and no size
 SHAPE = (
-    rf"(?<![\d.x×,])(\d{{2,9}}(?:\s?[x×]\s?\d{{2,9}})+)(?![\d.x×]|{UNIT})"
-    r"|(?:shape|size|dims)\W{1,3}(\d{2,9}(?:, ?\d{2,9})+)"
+    rf"(?<![\d.x×,])({_NUMBER}(?:\s?[x×]\s?{_NUMBER})+)(?![\d.x×]|{UNIT})"
+    rf"|(?:shape|size|dims)\W{{1,3}}({_NUMBER}(?:, ?{_NUMBER})+)"
 )
-EXTENT = rf"\b(?:batch(?: size)?|rows|cols|columns|hidden|seq_?len|tokens)[ =:]{{1,3}}(\d{{2,9}})(?![\d.]|{UNIT})"
+EXTENT = rf"\b(?:batch(?: size)?|rows|cols|columns|hidden|seq_?len|tokens)[ =:]{{1,3}}({_NUMBER})(?![\d.]|{UNIT})"
 WHOLE_SHAPE = r"(?<![\w.x×])\d+(?: ?[x×] ?\d+){1,4}(?! ?[x×]|[\w.])|\(\d+(?:, ?\d+){1,4}\)|\[\d+(?:, ?\d+){1,4}\]"
 BATCH = rf"\bbatch(?: size)?[ =:]{{1,4}}(\d{{1,9}})(?![\d.,]\d|{UNIT})"
 PUT_BACK = r"\bcop(y|ies|ied)|\bclon|restor|reset|put back|refresh|拷贝|恢复"
