@@ -158,6 +158,14 @@ def stamp_of(python_version):
     return hashlib.sha256(b"\0".join(parts)).hexdigest()
 
 
+def stamped(stamp):
+    """What the file holds, None where there is none; a full disk leaves an empty one."""
+    try:
+        return json.loads(stamp.read_text())["key"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
 def distributions(python):
     """{"python": [3, 11, 7], "torch": version or None, "torch-npu": version or None} of the environment."""
     return json.loads(run([python, "-c", DISTRIBUTIONS], stdout=subprocess.PIPE, check=True).stdout.decode())
@@ -212,7 +220,8 @@ def torch_command(found, ours):
     wanted, low, high, tested = torch_facts()
     requirement = os.environ.get("LABKIT_TORCH") or "torch==" + tested
     if found["torch-npu"] and not os.environ.get("LABKIT_TORCH"):
-        requirement = "torch==" + ".".join(found["torch-npu"].split(".")[:3])
+        # of 2.6.0.post3, 2.6.0rc1, 2.1.0+git1a2b3c what torch has been released as
+        requirement = "torch==" + re.match(r"\d+(\.\d+){0,2}", found["torch-npu"]).group()
     if found["torch"]:
         have = tuple(int(n) for n in re.findall(r"\d+", found["torch"])[:2])
         if low <= have < high:
@@ -254,7 +263,7 @@ def ensure():
     if tuple(found["python"]) < MINIMUM:
         stop("env-too-old", prefix=prefix, have=dotted(found["python"]), need=dotted(MINIMUM))
     stamp, key = prefix / STAMP, stamp_of(found["python"])
-    if stamp.exists() and json.loads(stamp.read_text()).get("key") == key:
+    if stamped(stamp) == key:
         why = probe(python)
         if why is None:
             say("ready")

@@ -54,8 +54,6 @@ def sources(seed: int):
 
     wanted = {name: EACH for name in families()}
     for number in range(MOST):
-        if not any(wanted.values()):
-            return
         chain: Drawn = draw(seed, number)
         try:
             kernel = fusion.kernel(chain, chain.tensors(), name=f"chain_{number}")
@@ -65,6 +63,8 @@ def sources(seed: int):
         if name:
             wanted[name] -= 1
             yield name, number, kernel.source
+        if not any(wanted.values()):
+            return
     raise SystemExit(f"{MOST} chains have too few of: {', '.join(n for n, left in wanted.items() if left)}")
 
 

@@ -231,7 +231,8 @@ def test_torch_of_others_is_never_replaced(boot, monkeypatch):
 
 def test_torch_follows_torch_npu(boot, monkeypatch):
     monkeypatch.setattr(boot, "answers", lambda url: False)
-    assert boot.torch_command({**NOTHING, "torch-npu": "2.10.0.post4"}, False) == ["torch==2.10.0"]
+    for version in ("2.10.0.post4", "2.10.0rc1", "2.10.0+git1a2b3c", "2.10.0"):
+        assert boot.torch_command({**NOTHING, "torch-npu": version}, False) == ["torch==2.10.0"]
 
 
 def fake_environment(boot, monkeypatch, tmp_path, problem=None):
@@ -256,6 +257,10 @@ def test_the_second_call_installs_nothing(boot, monkeypatch, tmp_path):
     assert json.loads((tmp_path / boot.STAMP).read_text())["key"] == boot.stamp_of((3, 11, 7))
     boot.ensure()
     assert len(calls) == 1
+    for damaged in ("", "[]", "{}"):
+        (tmp_path / boot.STAMP).write_text(damaged)
+        boot.ensure()
+    assert len(calls) == 4
 
 
 def test_a_broken_environment_is_noticed_and_mended(boot, monkeypatch, tmp_path, capsys):

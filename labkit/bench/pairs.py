@@ -78,6 +78,11 @@ def judge(rows, names: tuple[str, str] = ("a", "b"), time_kind: str = "measured"
     rows = np.asarray(rows, dtype=float)
     if rows.ndim != 2 or rows.shape[1] != 2 or len(rows) < statistics._LEAST:
         raise ValueError(messages.text("bench.pairs", shape=str(list(rows.shape)), least=statistics._LEAST))
+    for name, times in zip(names, rows.T):
+        if not (times > 0).all():  # modelled time stands still where nothing is launched
+            raise ValueError(
+                messages.text("bench.pairs.none", name=name, count=int((~(times > 0)).sum()), of=len(rows))
+            )
     ratio, logs = _ratio(rows), np.log(rows[:, 1] / rows[:, 0])
     chance = 1.0 if not np.any(logs) else float(stats.wilcoxon(logs).pvalue)
     sure = chance < 1 - CONFIDENCE and not ratio.low <= 1 <= ratio.high

@@ -104,7 +104,7 @@ def sweep(
 ) -> Sweep:
     """make(size) gives the function to time. items(size): what a call of it gets done. share, limit_us: see the rule
     above. how: for measure(). A size that does not fit into memory ends the sweep, with a note.
-    Raises ValueError for sizes that do not rise, and what measure() raises."""
+    Raises ValueError for sizes that do not rise and for a size without a rate, and what measure() raises."""
     import torch
 
     sizes = list(sizes)
@@ -119,7 +119,12 @@ def sweep(
                 raise
             made.notes.append(messages.text("bench.sweep.memory", size=size))
             break
+        done = float(items(size))
+        if not (done > 0 and taken.median.low > 0):  # nothing was launched, so modelled time stood still
+            raise ValueError(
+                messages.text("bench.sweep.nothing", name=made.name, size=size, items=done, us=taken.median.low)
+            )
         made.sizes.append(size)
         made.measured.append(taken)
-        made.items.append(float(items(size)))
+        made.items.append(done)
     return made

@@ -129,5 +129,10 @@ def reduce_scatter_tensor_uneven(output, input, input_split_sizes=None, op=None,
 
 def all_gather_into_tensor_uneven(output, input, output_split_sizes=None, group=None, async_op=False):
     dist = torch.distributed
-    sizes = output_split_sizes or [len(output) // dist.get_world_size(group)] * dist.get_world_size(group)
-    return dist.all_gather(list(output.split(sizes)), input, group, async_op)
+    count = dist.get_world_size(group)
+    sizes = output_split_sizes or [len(output) // count] * count
+    if len(set(sizes)) == 1:
+        return dist.all_gather(list(output.split(sizes)), input, group, async_op)
+    # gloo gathers equal parts only: each rank sends all that it has to every one
+    copies = torch.cat([input] * count)
+    return dist.all_to_all_single(output, copies, sizes, [len(input)] * count, group, async_op)

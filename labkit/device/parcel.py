@@ -1,13 +1,18 @@
 """Pickling for another process and back: functions of a notebook, their globals, classes, tensors.
 
 pickle sends a function by its name, which the other side must be able to import; one from a notebook or from an
-exercise is sent by its code, with the globals that it uses. Device tensors arrive as device tensors; `unload=True`
-makes them CPU tensors.
+exercise is sent by its code, with the globals that it uses. Functions of one parcel share their globals and what they
+enclose, as here; the next parcel begins anew. Device tensors arrive as device tensors; `unload=True` makes them CPU
+tensors.
 """
 
 from __future__ import annotations
 
 import builtins
+import dataclasses
+import dis
+import enum
+import functools
 import importlib
 import io
 import marshal
@@ -17,7 +22,13 @@ import types
 
 import torch
 
-_OWN_CLASS = "__class__"  # the cell that super() looks into
+# Of vars() of a class: what making the class makes anew, and cannot be set.
+_MADE_WITH_IT = {"__dict__", "__weakref__", "__slots__", "_abc_impl"}
+# The same of an Enum, whose members are made with it.
+_MADE_WITH_ENUM = {"_generate_next_value_", "_member_names_", "_member_map_", "_member_type_", "_value2member_map_"}
+_MADE_WITH_ENUM |= {"_unhashable_values_", "_unhashable_values_map_", "_hashable_values_", "_use_args_", "__new__"}
+# MISSING and its like, which dataclasses compares by `is`
+_OF_DATACLASSES = {id(v): n for n, v in vars(dataclasses).items() if type(v).__module__ == "dataclasses"}
 
 
 def packed(thing, *, unload: bool = False) -> bytes:
@@ -35,34 +46,58 @@ class _Pickler(pickle.Pickler):
     def __init__(self, sink, unload: bool) -> None:
         super().__init__(sink, protocol=5)
         self._unload = unload
+        self._globals: dict[int, dict] = {}  # by the id of a function's: the dict that stands for them over there
 
     def reducer_override(self, thing):
         if isinstance(thing, types.ModuleType):
             return importlib.import_module, (thing.__name__,)
-        # the result of a functional collective, which may not be there yet
-        if isinstance(thing, torch.Tensor) and hasattr(thing, "trigger_wait"):
-            thing = thing.trigger_wait()
-        if (
-            isinstance(thing, torch.Tensor)
-            and type(thing) in (torch.Tensor, torch.nn.Parameter)
-            and (thing.device.type != "cpu" or not thing.is_leaf)
-        ):
-            plain = thing.detach().cpu()
-            return (
-                plain.__reduce_ex__(5)
-                if self._unload
-                else (_tensor, (plain, thing.device.type, thing.requires_grad, type(thing) is torch.nn.Parameter))
-            )
+        if isinstance(thing, torch.Tensor):
+            return self._tensor_parts(thing)
+        if id(thing) in _OF_DATACLASSES:
+            return getattr, (dataclasses, _OF_DATACLASSES[id(thing)])
+        if isinstance(thing, types.MappingProxyType):
+            return _read_only, (dict(thing),)
+        if isinstance(thing, types.CellType):
+            return _cell, (), _held(thing), None, None, _fill_cell
         if isinstance(thing, property):
             return property, (thing.fget, thing.fset, thing.fdel, thing.__doc__)
         if isinstance(thing, (classmethod, staticmethod)):
             return type(thing), (thing.__func__,)
+        if isinstance(thing, functools.cached_property):  # until Python 3.12 it has a lock, which pickle refuses
+            return functools.cached_property, (thing.func,), {"attrname": thing.attrname}
+        if isinstance(thing, functools._lru_cache_wrapper) and not _importable(thing):
+            return _cached, (thing.__wrapped__, thing.cache_parameters())
         if isinstance(thing, types.FunctionType) and not _importable(thing):
-            return _function_parts(thing)
+            return self._function_parts(thing)
         if isinstance(thing, type) and not _importable(thing):
-            inside = {k: v for k, v in vars(thing).items() if k not in ("__dict__", "__weakref__")}
-            return _class, (type(thing), thing.__name__, thing.__bases__), inside, None, None, _furnish
+            return _class_parts(thing)
         return NotImplemented
+
+    def _tensor_parts(self, thing: torch.Tensor):
+        if waits := hasattr(thing, "trigger_wait"):
+            thing = thing.trigger_wait()  # the result of a functional collective, which may not be there yet
+        parameter = type(thing) is torch.nn.Parameter
+        if not (parameter or type(thing) is torch.Tensor):
+            return NotImplemented
+        if thing.device.type == "cpu" and thing.is_leaf:
+            return thing.__reduce_ex__(5) if waits else NotImplemented
+        plain = thing.detach().cpu()
+        if self._unload and not parameter:
+            return plain.__reduce_ex__(5)
+        kind = "cpu" if self._unload else thing.device.type
+        return _tensor, (plain, kind, thing.requires_grad, parameter)
+
+    def _function_parts(self, f: types.FunctionType):
+        shared = self._globals.setdefault(id(f.__globals__), {})
+        names = {name for code in _codes(f.__code__) for name in _global_names(code)}
+        state = {
+            "globals": {k: v for k, v in f.__globals__.items() if k in names},
+            "defaults": f.__defaults__,
+            "kwdefaults": f.__kwdefaults__,
+            "dict": f.__dict__,
+        }
+        made = (marshal.dumps(f.__code__), shared, f.__name__, f.__qualname__, f.__closure__)
+        return _function, made, state, None, None, _fill
 
 
 def _importable(thing) -> bool:
@@ -76,20 +111,6 @@ def _importable(thing) -> bool:
     return found is thing
 
 
-def _function_parts(f: types.FunctionType):
-    cells = [None if name == _OWN_CLASS else cell for name, cell in zip(f.__code__.co_freevars, f.__closure__ or ())]
-    held = [cell.cell_contents if cell is not None else None for cell in cells]
-    names = {name for code in _codes(f.__code__) for name in code.co_names}
-    state = {
-        "globals": {k: v for k, v in f.__globals__.items() if k in names},
-        "cells": held,
-        "defaults": f.__defaults__,
-        "kwdefaults": f.__kwdefaults__,
-        "dict": f.__dict__,
-    }
-    return _function, (marshal.dumps(f.__code__), f.__name__, f.__qualname__, len(cells)), state, None, None, _fill
-
-
 def _codes(code: types.CodeType):
     yield code
     for const in code.co_consts:
@@ -97,17 +118,43 @@ def _codes(code: types.CodeType):
             yield from _codes(const)
 
 
+def _global_names(code: types.CodeType):
+    """co_names has attributes too: a global that is only named like one need not be sent, and perhaps cannot be."""
+    for instruction in dis.get_instructions(code):
+        if instruction.opname.endswith(("_GLOBAL", "_GLOBALS", "LOAD_NAME")):
+            yield instruction.argval
+
+
+def _held(cell: types.CellType) -> tuple:
+    """What it holds; () of a name that has no value yet."""
+    try:
+        return (cell.cell_contents,)
+    except ValueError:
+        return ()
+
+
+def _class_parts(thing: type):
+    inside = {k: v for k, v in vars(thing).items() if k not in _MADE_WITH_IT}
+    inside = {k: v for k, v in inside.items() if not isinstance(v, types.MemberDescriptorType)}  # of __slots__
+    own = {}
+    if isinstance(thing, enum.EnumMeta):
+        members = {name: member._value_ for name, member in thing.__members__.items()}
+        inside = {k: v for k, v in inside.items() if k not in _MADE_WITH_ENUM and k not in members}
+        for member in thing:  # what its __init__ gave them
+            own[member._name_] = {k: v for k, v in vars(member).items() if not k.startswith("_")}
+    else:
+        members = {"__slots__": vars(thing)["__slots__"]} if "__slots__" in vars(thing) else {}
+    made = (type(thing), thing.__name__, thing.__qualname__, thing.__bases__, members)
+    return _class, made, (inside, own), None, None, _furnish
+
+
 # ---- on the other side. Empty first and filled afterwards: a function may use itself, or the class that it is in
 
 
-def _function(code: bytes, name: str, qualname: str, cells: int) -> types.FunctionType:
-    made = types.FunctionType(
-        marshal.loads(code),
-        {"__builtins__": builtins, "__name__": "__main__"},
-        name,
-        None,
-        tuple(types.CellType() for _ in range(cells)),
-    )
+def _function(code: bytes, shared: dict, name: str, qualname: str, closure: tuple | None) -> types.FunctionType:
+    shared.setdefault("__builtins__", builtins)
+    shared.setdefault("__name__", "__main__")
+    made = types.FunctionType(marshal.loads(code), shared, name, None, closure)
     made.__qualname__ = qualname
     return made
 
@@ -116,31 +163,43 @@ def _fill(f: types.FunctionType, state: dict) -> None:
     f.__globals__.update(state["globals"])
     f.__defaults__, f.__kwdefaults__ = state["defaults"], state["kwdefaults"]
     f.__dict__.update(state["dict"])
-    for name, cell, held in zip(f.__code__.co_freevars, f.__closure__ or (), state["cells"]):
-        if name != _OWN_CLASS:
-            cell.cell_contents = held
 
 
-def _class(kind: type, name: str, bases: tuple) -> type:
-    return types.new_class(name, bases, {"metaclass": kind} if kind is not type else None)
+def _cell() -> types.CellType:  # pickle does not find the type itself, nor that of a read-only dict
+    return types.CellType()
 
 
-def _furnish(made: type, inside: dict) -> None:
+def _read_only(inside: dict) -> types.MappingProxyType:
+    return types.MappingProxyType(inside)
+
+
+def _fill_cell(cell: types.CellType, held: tuple) -> None:
+    if held:
+        cell.cell_contents = held[0]
+
+
+def _cached(f, parameters: dict):
+    return functools.lru_cache(**parameters)(f)
+
+
+def _class(kind: type, name: str, qualname: str, bases: tuple, members: dict) -> type:
+    def begin(inside: dict) -> None:
+        inside["__qualname__"] = qualname
+        for key, value in members.items():  # not update(), of which an Enum would not hear
+            inside[key] = value
+
+    return types.new_class(name, bases, {"metaclass": kind} if kind is not type else None, begin)
+
+
+def _furnish(made: type, state: tuple[dict, dict]) -> None:
+    inside, own = state
     for name, value in inside.items():
-        f = value.__func__ if isinstance(value, (classmethod, staticmethod)) else value
-        for part in (f.fget, f.fset) if isinstance(f, property) else (f,):
-            if isinstance(part, types.FunctionType) and _OWN_CLASS in part.__code__.co_freevars:
-                part.__closure__[part.__code__.co_freevars.index(_OWN_CLASS)].cell_contents = made
         if name not in ("__module__", "__doc__") or value is not None:
             setattr(made, name, value)
+    for name, given in own.items():
+        made[name].__dict__.update(given)
 
 
 def _tensor(plain: torch.Tensor, device: str, requires_grad: bool, parameter: bool) -> torch.Tensor:
     made = plain.to(device)
-    return (
-        torch.nn.Parameter(made, requires_grad)
-        if parameter
-        else made.requires_grad_(requires_grad)
-        if made.is_floating_point()
-        else made
-    )
+    return torch.nn.Parameter(made, requires_grad) if parameter else made.requires_grad_(requires_grad)

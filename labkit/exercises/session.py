@@ -6,7 +6,7 @@ types are checked here, and the error says what the choices are.
 
 from __future__ import annotations
 
-import importlib.util
+import importlib.machinery
 import os
 import sys
 from dataclasses import dataclass
@@ -17,7 +17,8 @@ from labkit.device import usable_npu
 TARGETS = ("auto", "twin", "npu")
 PARAMETERS = {"TARGET": "auto", "DEVICE": 0, "SEED": 0, "STRICT": False, "QUICK": False}
 
-_OURS = "setup"  # the value of LABKIT_STRICT that begin() gave it
+_OURS = "setup"  # the value of LABKIT_STRICT that begin() gives it
+_put: dict[str, tuple[str, str | None]] = {}  # by variable: what begin() put there, and what the caller had there
 
 
 @dataclass(frozen=True)
@@ -87,20 +88,39 @@ def begin(TARGET: str = "auto", DEVICE: int = 0, SEED: int = 0, STRICT: bool = F
     An npu that cannot be used does not raise: checks then say SKIP.
     """
     global _current
-    if _current is not None and os.environ.get("LABKIT_STRICT") == _OURS:
-        del os.environ["LABKIT_STRICT"]  # an earlier STRICT=True of this notebook, not the caller's environment
     values = validate({"TARGET": TARGET, "DEVICE": DEVICE, "SEED": SEED, "STRICT": STRICT, "QUICK": QUICK})
+    _take_back()
     session = _make(**values)
-    os.environ["LABKIT_TARGET"] = session.target
+    _put_there("LABKIT_TARGET", session.target)
     if session.target == "twin":
         _simulate()
     if STRICT:
-        os.environ["LABKIT_STRICT"] = _OURS
+        _put_there("LABKIT_STRICT", _OURS)
+    moved = session.device != (_current.device if _current else 0)
     _current = session
     _seed(session.seed)
     if not session.reason:
-        _install(session)
+        _install()
+        if moved:  # not else: on a node this begins to use the card
+            import torch
+
+            torch.npu.set_device(session.device)
     return session
+
+
+def _put_there(name: str, value: str) -> None:
+    _put[name] = value, os.environ.get(name)
+    os.environ[name] = value
+
+
+def _take_back() -> None:
+    """What an earlier cell of this notebook chose is not the caller's environment; what was set since then is."""
+    for name, (ours, theirs) in _put.items():
+        if os.environ.get(name) == ours:
+            del os.environ[name]
+            if theirs is not None:
+                os.environ[name] = theirs
+    _put.clear()
 
 
 def _make(TARGET: str, DEVICE: int, SEED: int, STRICT: bool, QUICK: bool) -> Session:
@@ -112,7 +132,9 @@ def _make(TARGET: str, DEVICE: int, SEED: int, STRICT: bool, QUICK: bool) -> Ses
         usable, reason = npu()
         wanted = "npu" if usable or wanted == "npu" else "twin"
         reason = reason if wanted == "npu" and not usable else ""
-    seed = SEED + int(os.environ.get("LABKIT_SEED", "") or 0)
+    seed = SEED + _more_seed()
+    if not -(2**63) <= seed < 2**64:
+        raise ValueError(messages.text("session.bad-seed", name="SEED", value=seed))
     strict = STRICT or os.environ.get("LABKIT_STRICT", "0") not in ("", "0")
     return Session(
         wanted,
@@ -125,9 +147,18 @@ def _make(TARGET: str, DEVICE: int, SEED: int, STRICT: bool, QUICK: bool) -> Ses
     )
 
 
+def _more_seed() -> int:
+    said = os.environ.get("LABKIT_SEED", "")
+    try:
+        return int(said or 0)
+    except ValueError:
+        raise ValueError(messages.text("session.bad-seed", name="LABKIT_SEED", value=said)) from None
+
+
 def npu() -> tuple[bool, str]:
     """(usable, why not). Imports nothing heavy where torch_npu is not even installed."""
-    if importlib.util.find_spec("torch_npu") is None and "torch_npu" not in sys.modules:
+    loaded = getattr(sys.modules.get("torch_npu"), "__file__", None) is not None  # the simulated one has no file
+    if not loaded and importlib.machinery.PathFinder.find_spec("torch_npu") is None:
         return False, messages.text("session.no-torch-npu")
     return (True, "") if usable_npu() else (False, messages.text("session.npu-probe"))
 
@@ -163,11 +194,7 @@ def _seed(seed: int) -> None:
     torch.manual_seed(seed)
 
 
-def _install(session: Session) -> None:
+def _install() -> None:
     from labkit import device
 
     device.install()
-    if session.device:
-        import torch
-
-        torch.npu.set_device(session.device)

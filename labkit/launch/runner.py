@@ -84,7 +84,7 @@ class Request:
 
 def is_schedule(word: str) -> bool:
     """Whether this names a schedule: program, worst, or worst:SEED with a number from 0 on."""
-    return re.fullmatch(r"program|worst(:\d{1,9})?", word) is not None
+    return re.fullmatch(r"program|worst(:[0-9]{1,9})?", word) is not None
 
 
 SECTOR = 512  # bytes, as twin/src/clock/traffic.h keeps them
@@ -214,9 +214,7 @@ _runners: dict[tuple, Runner] = {}
 def runner_for(chip: str, arena: tuple[int, int, int] | None) -> Runner:
     """This process's runner for a chip and device memory; a forked child gets its own."""
     key = (os.getpid(), chip, arena)
-    if key not in _runners:
-        _runners[key] = Runner(chip, arena)
-    return _runners[key]
+    return _runners.get(key) or _runners.setdefault(key, Runner(chip, arena))  # two threads get the same one
 
 
 def clear_l2() -> None:

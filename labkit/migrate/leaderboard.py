@@ -15,6 +15,8 @@ away; a row that is better than its operator cannot be made.
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import json
 import os
 import secrets
@@ -79,6 +81,7 @@ class Board:
                 raise ValueError(text("capstone.other-board", path=self.path.name, task=held["task"]))
         elif task in TASKS:
             seed = secrets.randbits(62) if seed is None else seed
+            self.path.parent.mkdir(parents=True, exist_ok=True)
             self._write({"task": task, "seed": seed, "entries": []})
         else:
             raise ValueError(text("capstone.no-task", task=task, all=", ".join(TASKS)))
@@ -93,10 +96,22 @@ class Board:
         if isinstance(verdict, str):
             raise ValueError(verdict)
         if verdict.listed:
-            others = [e for e in held["entries"] if e["name"] != verdict.name]
             new = {"name": verdict.name, "digest": verdict.digest, "total": verdict.total, "gain": verdict.gain}
-            self._write(held | {"entries": [*others, new | {"source": source}]})
+            with self._alone():
+                held = self._read()  # anew: others may have entered while this one was judged
+                others = [e for e in held["entries"] if e.get("name") != verdict.name]
+                self._write(held | {"entries": [*others, new | {"source": source}]})
         return verdict
+
+    @contextlib.contextmanager
+    def _alone(self):
+        """One that writes at a time."""
+        handle = os.open(self.path.parent, os.O_RDONLY)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(handle)
 
     def standing(self) -> Standing:
         """All entries, judged anew: by marks, then by gain, then by name. What the file says is compared."""
@@ -140,16 +155,35 @@ class Board:
 
 
 def judged(sources: list[str], timed: int) -> list[Verdict | str]:
-    """Verdicts from a fresh process, of the same order; a text where a source is no entry. timed: as for judge()."""
+    """Verdicts from a fresh process, of the same order; a text where a source is no entry, or one of several ends the
+    judge. timed: as for judge(). Raises RuntimeError where the judge of a single source ended early or not at all."""
     if not sources:
         return []
-    environment = {name: os.environ[name] for name in _KEPT if name in os.environ}
+    try:
+        return _judged(sources, timed)
+    except RuntimeError:
+        if len(sources) == 1:
+            raise
+    found: list[Verdict | str] = []
+    for source in sources:  # each alone: one that never ends must not take the others' places
+        try:
+            found += _judged([source], timed)
+        except RuntimeError as error:
+            found.append(str(error))
+    return found
+
+
+def _judged(sources: list[str], timed: int) -> list[Verdict | str]:
+    environment, seconds = {name: os.environ[name] for name in _KEPT if name in os.environ}, SECONDS * len(sources)
     with tempfile.TemporaryDirectory() as folder:
-        done = subprocess.run(
-            [sys.executable, "-E", "-c", _CHILD, str(paths.import_root())],
-            input=json.dumps({"sources": sources, "timed": timed}),
-            capture_output=True, text=True, cwd=folder, env=environment, timeout=SECONDS * len(sources),
-        )  # fmt: skip
+        try:
+            done = subprocess.run(
+                [sys.executable, "-E", "-c", _CHILD, str(paths.import_root())],
+                input=json.dumps({"sources": sources, "timed": timed}),
+                capture_output=True, text=True, cwd=folder, env=environment, timeout=seconds,
+            )  # fmt: skip
+        except subprocess.TimeoutExpired:
+            raise RuntimeError(text("capstone.judge-late", seconds=seconds)) from None
     if done.returncode:
         raise RuntimeError(text("capstone.judge-ended", why=(done.stderr.strip().splitlines() or ["?"])[-1][:300]))
     found = json.loads(done.stdout.rpartition("\n")[2])
@@ -174,11 +208,17 @@ def _serve() -> None:
     print("\n" + json.dumps(found), end="")
 
 
-def _main(arguments: list[str]) -> int:
-    board = Board(arguments[0])
-    if arguments[1:]:
-        print(board.enter(Path(arguments[1]).read_text(encoding="utf-8")))
-    print(board.standing())
+def _main(arguments: list[str]) -> int | str:
+    """What sys.exit() takes."""
+    if len(arguments) not in (1, 2):
+        return __doc__.rstrip().rpartition("\n")[2].strip()
+    try:
+        board = Board(arguments[0])
+        if arguments[1:]:
+            print(board.enter(Path(arguments[1]).read_text(encoding="utf-8")))
+        print(board.standing())
+    except (OSError, ValueError, RuntimeError) as error:
+        return str(error)
     return 0
 
 

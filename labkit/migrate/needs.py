@@ -35,16 +35,16 @@ class Needs:
         return self.total <= self.hbm_bytes
 
 
-def needs(model: torch.nn.Module, recorded: Recorded, chip: str, states_each: int) -> Needs:
-    """states_each: tensors that the optimizer keeps for each parameter, 0 for inference (2 for Adam)."""
-    table = chips.load(chip)
-    tensors = {t.untyped_storage().data_ptr(): t for t in [*model.parameters(), *model.buffers()]}.values()
-    weights = sum(t.untyped_storage().nbytes() for t in tensors)
-    trained = {p.untyped_storage().data_ptr(): p for p in model.parameters() if p.requires_grad}.values()
-    learning = sum(p.numel() * p.element_size() for p in trained) if states_each else 0
+def needs(model: torch.nn.Module, recorded: Recorded, chip: str, states_each: int | None) -> Needs:
+    """states_each: tensors that the optimizer keeps for each parameter (2 for Adam, 0 for plain SGD); None for
+    inference."""
+    table, learns = chips.load(chip), states_each is not None
+    # By object: moved to the card, a parameter is no longer a piece of a larger tensor, nor one with another's memory.
+    weights = sum(p.numel() * p.element_size() for p in {*model.parameters(), *model.buffers()})
+    learning = sum(p.numel() * p.element_size() for p in model.parameters() if p.requires_grad) if learns else 0
     rate = cube_rate(chip)
     return Needs(
-        weights, learning, learning * states_each, recorded.activation_bytes if states_each else 0,
+        weights, learning, learning * (states_each or 0), recorded.activation_bytes if learns else 0,
         int(table["memory"]["hbm"]), recorded.flops, recorded.flops / rate * 1e6, recorded.device_us, recorded.host_us,
     )  # fmt: skip
 

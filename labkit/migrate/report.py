@@ -155,7 +155,7 @@ def assess(
         optimizer is not None,
         rows,
         done.kernels,
-        needs(model, done, chip, states_each if optimizer else 0),
+        needs(model, done, chip, states_each if optimizer else None),
         risks(done.calls),
         done.computed,
         done.calls,

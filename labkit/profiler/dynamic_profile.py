@@ -66,13 +66,18 @@ def _whole(value, least: int, default: int, name: str) -> int:
 
 
 class Asked:
-    """A profiler_config.json. start_step: -1 begins at once."""
+    """A profiler_config.json. start_step: -1 begins at once. Raises ValueError where the file holds something else."""
 
     def __init__(self, content: dict):
+        given = content.get("experimental_config") if isinstance(content, dict) else None
+        for part in (content, given or {}):
+            if not isinstance(part, dict):
+                raise ValueError(f"an object is wanted, not {json.dumps(part)[:80]}")
         self.valid = content.get("is_valid", False) is True and self._for_this_rank(content)
+        activities = content.get("activities") or []
         self.activities = {
             getattr(ProfilerActivity, str(one).upper())
-            for one in content.get("activities") or []
+            for one in ([activities] if isinstance(activities, str) else activities)
             if hasattr(ProfilerActivity, str(one).upper())
         }
         self.folder = content.get("prof_dir", "./")
@@ -86,7 +91,6 @@ class Asked:
         self.warmup = _whole(content.get("warmup", 0), 0, 0, "warmup")
         self.start_step = _whole(content.get("start_step", 0), -1, 0, "start_step")
         self.metadata = content.get("metadata") if isinstance(content.get("metadata"), dict) else {}
-        given = content.get("experimental_config")
         self.config = None
         if given:
             level, metrics = given.get("profiler_level", "Level0"), given.get("aic_metrics", "AiCoreNone")
@@ -160,10 +164,11 @@ class _DynamicProfile:
             self.asked = asked
 
     def step(self) -> None:
-        if not self.folder:
+        if not self.folder and self.prof is None:
             return
         self.step_number += 1
-        self._look()
+        if self.folder:  # else start(config_path) began without init()
+            self._look()
         if self.prof is not None:
             self.prof.step()
             self.steps_left -= 1
@@ -193,6 +198,7 @@ class _DynamicProfile:
         except (OSError, ValueError):
             return error(f"Failed to read config from : {path}. Please check the config file. ")
         self._enable()
+        atexit.register(self.close)  # init() may not have been called; a second time does nothing
 
     def _enable(self) -> None:
         asked, self.asked = self.asked, None

@@ -37,6 +37,7 @@ def beyond(files: Iterable[Path], dirs: Sequence[str], folder: Path) -> tuple[li
     more include folders, and the sources of those headers.
     """
     root = root_of(folder)
+    _look_again(root)
     found: list[str] = []
     sources: list[Path] = []
     todo, seen = [Path(f) for f in files], set()
@@ -64,8 +65,9 @@ def beyond(files: Iterable[Path], dirs: Sequence[str], folder: Path) -> tuple[li
 def registering(op: str, folder: Path) -> list[Path]:
     """Sources outside an operator's folder that register its tiling function, as families of operators share one."""
     said = re.compile(rf"\bIMPL_OP(?:_OPTILING)?\(\s*{op}\s*\)")
-    found = []
-    for name, places in _index(root_of(folder)).items():
+    found, root = [], root_of(folder)
+    _look_again(root)
+    for name, places in _index(root).items():
         if name.endswith(_SOURCES):
             found += [
                 Path(p)
@@ -92,10 +94,10 @@ def _nearest(root: Path, name: str, folder: Path) -> Path | None:
     def worth(path: str) -> tuple:  # the operator's own, then what no other operator owns, then what is near
         near = len(os.path.commonpath([path, str(folder)]))
         return (
-            not _other_chip(path),
+            not _other_chip(path, root),
             folder in Path(path).parents,
             not _of_operator(path, root),
-            "/stub/" not in path,
+            "/stub/" not in _inside(path, root),
             near,
             -len(path),
         )
@@ -103,8 +105,13 @@ def _nearest(root: Path, name: str, folder: Path) -> Path | None:
     return Path(max(sorted(fitting), key=worth))
 
 
-def _other_chip(path: str) -> bool:
-    return not OTHER_CHIPS.isdisjoint(path.split("/"))
+def _inside(path: str | Path, root: Path) -> str:
+    """ "/folder/in/the/repository/": the repository itself may lie in a folder named src, or stub."""
+    return f"/{os.path.relpath(path, root)}/"
+
+
+def _other_chip(path: str | Path, root: Path) -> bool:
+    return not OTHER_CHIPS.isdisjoint(_inside(path, root).split("/"))
 
 
 def _of_operator(path: str, root: Path) -> bool:
@@ -116,8 +123,9 @@ def _of_operator(path: str, root: Path) -> bool:
 
 def _start(header: Path, name: str) -> str | None:
     """The include folder from which `name` leads to the header; "../x/y.h" starts inside a folder of its own."""
-    ups = len(re.match(r"(?:\.\./)*", name)[0]) // 3
-    parts = os.path.normpath(name).split("/")[ups:]
+    parts = os.path.normpath(name).split("/")
+    ups = parts.count("..")  # what is left of them stands in front
+    parts = parts[ups:]
     base = header
     for _ in parts:
         base = base.parent
@@ -127,21 +135,36 @@ def _start(header: Path, name: str) -> str | None:
 def _same_stem(root: Path, header: Path) -> list[Path]:
     """The source that belongs to a header: beside it, or in a src folder where the header is in an include folder."""
     fitting = [Path(p) for s in _SOURCES for p in _index(root).get(header.stem + s, ())]
-    fitting = [p for p in fitting if not _other_chip(str(p))]
+    fitting = [p for p in fitting if not _other_chip(p, root)]
     beside = [p for p in fitting if p.parent == header.parent]
-    return beside or [
-        p
-        for p in fitting
-        if re.sub(r"/src/", "/", str(p.parent)) == re.sub(r"/(?:inc|include)/", "/", str(header.parent))
-    ]
+    lies = re.sub(r"/(?:inc|include)/", "/", _inside(header.parent, root))
+    return beside or [p for p in fitting if re.sub(r"/src/", "/", _inside(p.parent, root)) == lies]
+
+
+_times: dict[Path, dict[str, int]] = {}  # of the folders that _index(root) has seen, when it saw them
+
+
+def _time(folder: str) -> int:
+    try:
+        return os.stat(folder).st_mtime_ns
+    except OSError:
+        return 0
+
+
+def _look_again(root: Path) -> None:
+    """Forgets the index where a file came or went since: the header that was missing may have been added."""
+    if any(_time(folder) != then for folder, then in _times.get(root, {}).items()):
+        _index.cache_clear()
 
 
 @lru_cache(maxsize=8)
 def _index(root: Path) -> dict[str, list[str]]:
     """file name -> paths of the repository's headers and sources; hidden folders and what was installed stay out."""
     found: dict[str, list[str]] = {}
-    count = 0
+    count, times = 0, _times.setdefault(root, {})
+    times.clear()
     for at, folders, names in os.walk(root):
+        times[at] = _time(at)
         if "pyvenv.cfg" in names:  # a virtual environment in a clone: PyTorch's headers hold a time.h
             folders.clear()
             continue

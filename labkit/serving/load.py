@@ -11,6 +11,7 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from labkit import messages
 from labkit.serving.settings import Request
 
 FEATURE_ROWS = 64  # of a prompt; labkit.serving.model makes them
@@ -48,10 +49,10 @@ def _drawn(rng: random.Random, lengths) -> int:
 def _requests(arrivals: Iterator[float], count: int, workload: Workload, seed: int) -> list[Request]:
     rng = random.Random(f"{seed} {workload.name}")
     weights = [1 / n for n in range(1, workload.different + 1)]
-    features = rng.choices(range(workload.different), weights, k=count)
+    features = rng.choices(range(workload.different), weights, k=count) if weights else [None] * count
     made = []
     for i, at in zip(range(count), arrivals):
-        comes = rng.random() < workload.with_features
+        comes = rng.random() < workload.with_features and features[i] is not None
         prompt = _drawn(rng, workload.prompts) + (FEATURE_ROWS if comes else 0)
         made.append(
             Request(i, round(at * 1e6, 3), prompt, _drawn(rng, workload.answers), features[i] if comes else None)
@@ -59,8 +60,14 @@ def _requests(arrivals: Iterator[float], count: int, workload: Workload, seed: i
     return made
 
 
+def _check(rate: float) -> None:
+    if not 0 < rate < math.inf:
+        raise ValueError(messages.text("serving.rate", rate=rate))
+
+
 def poisson(rate: float, count: int, workload: Workload = CHAT, seed: int = 0) -> list[Request]:
-    """`count` requests at `rate` a second, each independent of the others."""
+    """`count` requests at `rate` a second, each independent of the others. Raises ValueError for no such rate."""
+    _check(rate)
 
     def arrivals() -> Iterator[float]:
         rng, now = random.Random(f"{seed} arrivals"), 0.0
@@ -81,10 +88,11 @@ def bursty(
     mean: int = 40,
 ) -> list[Request]:
     """The same mean rate, in quiet and busy spells: a share `busy` of the time, `times` as many requests arrive as in
-    the mean; a busy spell has about `mean` requests.
+    the mean; a busy spell has about `mean` requests. Raises ValueError for what is no such load.
     """
-    if not 0 < busy < 1 or not 1 < times < 1 / busy + 1e-9:
-        raise ValueError("want 0 < busy < 1 and 1 < times <= 1 / busy")
+    _check(rate)
+    if not 0 < busy < 1 or not 1 < times < 1 / busy + 1e-9 or mean <= 0:
+        raise ValueError(messages.text("serving.spells"))
     quiet_rate = rate * (1 - times * busy) / (1 - busy)
     busy_length = mean / (times * rate)
     quiet_length = busy_length * (1 - busy) / busy

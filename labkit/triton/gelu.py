@@ -58,23 +58,23 @@ def put_off(k: Kernel, op: Op, form: Tile, operand: Value) -> Tile | None:
     user, v = only_user(op.result), op.result
     if user is None:
         return None
+    y, total = times_one_more(user) or (None, None)
     if op.name == "arith.mulf":
         factor = next((c for o in op.operands if o is not operand and (c := constant(o)) is not None), None)
-        product = times_one_more(user)
         if factor is None or operand in k.pending:
             return None
         if is_tanh(user) and one_more(only_user(user.result)) is user.result:
             k.pending[v] = float(factor)
-        elif factor == 0.5 and product is not None and product[0] is v:
+        elif factor == 0.5 and y is v:
             k.pending[v] = 0.5
         else:
             return None
     elif is_tanh(op) and one_more(user) is v:
         k.pending[v] = -2.0 * k.pending.pop(operand, 1.0)
-    elif is_reciprocal(op) and user.name == "arith.mulf" and times_one_more(user) is None and operand not in k.pending:
+    elif is_reciprocal(op) and user.name == "arith.mulf" and total is None and operand not in k.pending:
         k.pending[v] = 1.0
-    elif one_more(op) is operand and operand in k.pending and times_one_more(user) is not None:
-        k.pending[v] = k.pending.pop(operand)
+    elif one_more(op) is operand and operand in k.pending and total is v:
+        k.pending[v] = k.pending.pop(operand)  # (1 + tanh(a)) * (1 + tanh(b)): the first is the y, and whole
     else:
         return None
     return form

@@ -190,6 +190,8 @@ def test_a_verdict_needs_sureness_and_size():
     assert bench.judge(np.stack([a[:10], normal(10, 2, 101, 20)], 1)).verdict == "same", "large, and not sure"
     with pytest.raises(ValueError, match="pairs"):
         bench.judge(np.ones((3, 2)))
+    with pytest.raises(ValueError, match="new took no time in 1 of 40 pairs"):
+        bench.judge(np.stack([np.ones(40), np.arange(40.0)], 1), ("old", "new"))
     said = repr(bench.judge(np.stack([a, a * 1.1], 1), ("old", "new")))
     assert "new is 10.00 % slower than old" in said
 

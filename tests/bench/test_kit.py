@@ -203,6 +203,10 @@ def test_a_sweep_measures_each_size_and_ends_where_memory_does():
         bench.sweep(make, (8,))
     with pytest.raises(ValueError):
         bench.sweep(make, (4, 2))
+    with pytest.raises(ValueError, match="at size 2 there is no rate: 2 items in 0 us"):
+        bench.sweep(lambda size: lambda: None, (2, 4), least=20)
+    with pytest.raises(ValueError, match="no rate: 0 items"):
+        bench.sweep(make, (1, 2), items=lambda size: size - 1, least=20)
 
 
 # ---- shapes

@@ -548,6 +548,44 @@ def test_what_a_script_writes_into_a_file_is_its_report(tmp_path):
     assert judging._stated((768, 768), "mul,589824,3,1.5", {4})
 
 
+AS_NUMBERS = """
+import datetime, statistics, time
+from collections import deque
+import numpy as np
+from labkit.bench.lies.clocks import NOTES, NsTick, Tick
+
+def laps():
+    for _ in range(3):
+        begin = time.perf_counter()
+        yield time.perf_counter() - begin
+
+begin = time.perf_counter_ns()
+ns = time.perf_counter_ns() - begin
+assert f"{ns // 2:d} {round(1e3 * ns):d}" and len(range(ns)) == ns, "an int stays one"
+assert (ns * np.ones(2)).shape == (2,) and ns * datetime.timedelta(1) and (ns * [1])[:1] == [1]
+assert isinstance(time.perf_counter_ns() / 1e6, Tick) and isinstance(time.perf_counter_ns() * 1e-9, Tick)
+assert isinstance(int(time.time()), NsTick) and int("ff", base=16) == 255 and np.zeros(1, dtype=int).dtype == np.int64
+for now in (datetime.datetime.utcnow, datetime.datetime.today, datetime.datetime.now):
+    before, first = len(NOTES.regions), now()
+    assert now() - first is not None and len(NOTES.regions) == before + 1, now
+for statistic in (statistics.mean, statistics.median, min, max, sorted, lambda ts: np.fromiter(ts, float)):
+    for kind in (iter, list, deque, lambda ts: dict(enumerate(ts)).values()):
+        before = sum(r.kept for r in NOTES.regions.values())
+        statistic(laps() if kind is iter else kind(laps()))
+        assert sum(r.kept for r in NOTES.regions.values()) == before + 3, (statistic, kind)
+try:
+    time.sleep(-1)
+except ValueError:
+    print("as numbers do")
+"""
+
+
+def test_a_reading_does_what_a_number_does(tmp_path):
+    script = tmp_path / "numbers.py"
+    script.write_text(AS_NUMBERS, encoding="utf-8")
+    assert "as numbers do" in bench.check(script).output
+
+
 def test_only_plain_numbers_are_evaluated():
     value = lambda text: reading._value(ast.parse(text, mode="eval").body)
     assert value("10 ** 6") == 10**6 and value("1e3 * 1e3") == 1e6

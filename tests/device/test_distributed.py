@@ -49,6 +49,15 @@ assert gathered.tolist() == [0, 0, 1, 1]
 mine = torch.empty(2, **npu)
 dist.reduce_scatter_tensor(mine, torch.arange(4.0, **npu))
 assert mine.tolist() == [4 * rank, 4 * rank + 2]
+from torch_npu.distributed import all_gather_into_tensor_uneven, reduce_scatter_tensor_uneven
+sizes, rows = [1, 3], torch.full((1 + 2 * rank, 2), float(rank), **npu)
+gathered = torch.empty(4, 2, **npu)
+all_gather_into_tensor_uneven(gathered, rows, sizes, async_op=True).wait()
+assert gathered.tolist() == [[0, 0]] + 3 * [[1, 1]]
+reduce_scatter_tensor_uneven(rows, gathered, sizes)
+assert rows.flatten().tolist() == ([0, 0] if rank == 0 else [2] * 6)
+all_gather_into_tensor_uneven(gathered, rows[:1].expand(2, 2).contiguous())
+assert gathered.tolist() == 2 * [[0, 0]] + 2 * [[2, 2]]
 swapped = torch.empty(2, **npu)
 dist.all_to_all_single(swapped, torch.arange(2.0, **npu) + 10 * rank)
 assert swapped.tolist() == [rank, rank + 10]

@@ -62,6 +62,62 @@ def use(n, *, child=Child(4)): return outer(10)(n), child.twice, isinstance(chil
     )
 
 
+def test_functions_of_a_parcel_share_their_globals_and_what_they_enclose():
+    cell = notebook("""
+calls, data = 0, (i for i in range(3))
+class Box: data = 4
+def count():
+    global calls
+    calls += 1
+def counter():
+    n = 0
+    def more():
+        nonlocal n
+        n += 1
+    return more, lambda: n
+more, so_far = counter()
+def early():
+    def use(): return 1 if Box else later
+    return use
+    later = 2
+use_early = early()
+def use(): return [f() for f in (count, count, more, so_far)], calls, use_early(), Box().data
+""")
+    assert unpacked(packed(cell["use"]))() == ([None, None, None, 1], 2, 1, 4)
+
+
+def test_classes_that_are_more_than_their_body_travel_too():
+    cell = notebook("""
+import abc, dataclasses, enum, functools
+@dataclasses.dataclass
+class Point:
+    x: int
+    y: list = dataclasses.field(default_factory=list)
+class Slots:
+    __slots__ = ("n",)
+    def __init__(self, n): self.n = n
+class Kind(enum.Enum):
+    ONE, UNO, TWO = (1, "a"), (1, "a"), (2, "b")
+    def __init__(self, number, letter): self.letter = letter
+class Base(abc.ABC):
+    @abc.abstractmethod
+    def f(self): return 1
+class Child(Base):
+    @torch.no_grad()
+    def f(self): return super().f() + 1
+    @functools.cached_property
+    def half(self): return 0.5
+@functools.cache
+def fib(n): return n if n < 2 else fib(n - 1) + fib(n - 2)
+kept = Kind.TWO
+def use():
+    names = [f.name for f in dataclasses.fields(Point)]
+    assert kept is Kind.TWO and kept.letter == "b" and Kind.UNO is Kind.ONE and list(Kind) == [Kind.ONE, Kind.TWO]
+    return names, dataclasses.asdict(Point(1)), Slots(3).n, Child().f(), Child().half, fib(30)
+""")
+    assert unpacked(packed(cell["use"]))() == (["x", "y"], {"x": 1, "y": []}, 3, 2, 0.5, 832040)
+
+
 def test_tensors_keep_their_device_or_are_unloaded():
     x = torch.arange(3.0).npu().requires_grad_()
     back = unpacked(packed({"x": x, "w": torch.nn.Parameter(x.detach())}))
@@ -72,6 +128,13 @@ def test_tensors_keep_their_device_or_are_unloaded():
         and back["w"].tolist() == [0, 1, 2]
     )
     assert unpacked(packed(x * 2, unload=True)).device.type == "cpu"
+    layer = unpacked(packed(torch.nn.Linear(2, 2).npu(), unload=True))
+    assert isinstance(layer.weight, torch.nn.Parameter) and layer.weight.requires_grad and not layer.weight.is_npu
+    from torch.distributed import _functional_collectives as functional_collectives
+
+    waited = functional_collectives.AsyncCollectiveTensor(torch.ones(2))
+    assert type(unpacked(packed(waited))) is torch.Tensor
+    assert unpacked(packed(torch.ones(1, dtype=torch.complex64, requires_grad=True) * 1)).requires_grad
 
 
 # ---- calls

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.machinery
 import os
 
 import pytest
@@ -40,7 +41,7 @@ def test_session_is_validated(monkeypatch):
 
 
 def test_session_says_what_it_is(monkeypatch):
-    monkeypatch.setattr(session, "_install", lambda s: None)
+    monkeypatch.setattr(session, "_install", lambda: None)
     for name in ("LABKIT_TARGET", "LABKIT_STRICT", "LABKIT_DEVICE"):
         monkeypatch.setenv(name, "")
     monkeypatch.setenv("LABKIT_SEED", "100")
@@ -52,6 +53,34 @@ def test_session_says_what_it_is(monkeypatch):
     monkeypatch.setattr(session, "npu", lambda: (False, "no card"))
     lost = labkit.setup(TARGET="npu")
     assert lost.reason == "no card" and "SKIP" in repr(lost)
+    assert labkit.setup().target == "twin", "the cell before asked for the npu, not the environment"
+    monkeypatch.setenv("LABKIT_STRICT", "1")
+    labkit.setup(STRICT=True)
+    assert labkit.setup().strict, "the environment's own"
+
+
+def test_a_seed_that_is_none(monkeypatch):
+    monkeypatch.setenv("LABKIT_SEED", "many")
+    with pytest.raises(ValueError, match="LABKIT_SEED is many"):
+        labkit.setup()
+    monkeypatch.delenv("LABKIT_SEED")
+    with pytest.raises(ValueError, match="SEED is 2"):
+        labkit.setup(SEED=2 * 10**30)
+
+
+def test_the_first_device_again(monkeypatch):
+    torch = pytest.importorskip("torch")
+    chosen = []
+    monkeypatch.setattr(torch.npu, "set_device", chosen.append)
+    for number in (0, 1, 1, 0):
+        labkit.setup(DEVICE=number)
+    assert chosen == [1, 0]
+
+
+def test_the_simulated_torch_npu_is_not_an_installed_one():
+    pytest.importorskip("torch")
+    labkit.setup()
+    assert importlib.machinery.PathFinder.find_spec("torch_npu") or "not installed" in session.npu()[1]
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from fused_by_hand import chains, residual_us, softmax_us, swiglu_us  # noqa: E4
 from ops_lab import ALLOWED
 
 import labkit  # noqa: E402
-from labkit import fusion  # noqa: E402
+from labkit import fusion, paths  # noqa: E402
 
 pytestmark = simulated
 
@@ -48,6 +48,21 @@ def test_unfused_it_takes_longer(number):
     row = chains().outcome(1, number)
     assert float(row["fused_us"]) < float(row["chain_us"]) and int(row["launches"]) > 1
     assert float(row["chain_predicted_us"]) == pytest.approx(float(row["chain_us"]), rel=0.2)
+
+
+def test_the_last_chain_that_is_looked_at_may_be_the_one_that_was_wanted(monkeypatch):
+    """scripts/generated_sources.py ended there, with everything found, and said that it had too few of nothing."""
+    monkeypatch.syspath_prepend(paths.repo_root() / "scripts")
+    import generated_sources
+
+    monkeypatch.setattr(generated_sources, "families", lambda: {"any": lambda drawn, kernel: True})
+    monkeypatch.setattr(generated_sources, "EACH", 1)
+    (first,) = generated_sources.sources(1)
+    monkeypatch.setattr(generated_sources, "MOST", first[1] + 1)
+    assert list(generated_sources.sources(1)) == [first]
+    monkeypatch.setattr(generated_sources, "EACH", 2)
+    with pytest.raises(SystemExit, match="too few of: any"):
+        list(generated_sources.sources(1))
 
 
 @pytest.mark.parametrize("megabytes", [8, 128])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from same import equal  # noqa: E402
 import labkit
 from labkit import paths
 from labkit.build.process import descendants, processor_time
+from labkit.launch import runner
 from labkit.launch.kernel import ArgumentError
 
 HEAD = '#include "kernel_operator.h"\nusing namespace AscendC;\n'
@@ -404,3 +406,22 @@ def program_of(pid: int) -> bytes:
         return Path(f"/proc/{pid}/cmdline").read_bytes().partition(b"\0")[0]
     except OSError:
         return b""
+
+
+def test_two_threads_share_a_runner(monkeypatch):
+    """Each launched into one of its own; the first was left to itself."""
+    both, made = threading.Barrier(2, timeout=20), []
+
+    class Slow(runner.Runner):
+        def __init__(self, *arguments):
+            super().__init__(*arguments)
+            both.wait()
+
+    monkeypatch.setattr(runner, "Runner", Slow)
+    monkeypatch.setattr(runner, "_runners", {})
+    threads = [threading.Thread(target=lambda: made.append(runner.runner_for("910B1", None))) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert made[0] is made[1] is runner.runner_for("910B1", None)

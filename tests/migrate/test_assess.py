@@ -110,6 +110,16 @@ def test_memory_is_the_sum_of_what_the_model_holds():
     assert inference.needs.total == sizes and not any(o.backward or o.optimizer for o in inference.operators)
 
 
+def test_memory_is_counted_as_it_lies_on_the_card():
+    model = nn.Sequential(nn.Linear(8, 8, bias=False), nn.Linear(8, 8, bias=False))
+    model[0].weight.data = model[1].weight.data  # two parameters all the same, each with a gradient
+    model.register_buffer("few", torch.ones(1000, 8)[:2])
+    plain = migrate.assess(model, torch.ones(2, 8), optimizer=lambda p: torch.optim.SGD(p, 0.1), states_each=0).needs
+    assert (plain.weights, plain.gradients, plain.states) == (4 * (128 + 16), 4 * 128, 0) and plain.activations
+    model[0].weight = model[1].weight
+    assert migrate.assess(model, torch.ones(2, 8)).needs.gradients == 4 * 64
+
+
 def test_the_report_reads_in_both_languages_and_as_json(monkeypatch):
     model, x = nn.Linear(8, 4), torch.ones(2, 8)
     report = migrate.assess(model, x)

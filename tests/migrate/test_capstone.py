@@ -301,6 +301,35 @@ def test_boards_say_what_is_wrong(tmp_path):
     with pytest.raises(ValueError, match="scaled_residual"):
         leaderboard.Board(tmp_path / "a.json", "residual_rms_norm")
     assert str(leaderboard.Board(tmp_path / "a.json").standing()).startswith("scaled_residual")
+    assert leaderboard._main([]).startswith("python -m") and "bad.json" in leaderboard._main(
+        [str(tmp_path / "bad.json")]
+    )
+
+
+def test_two_that_enter_at_once_are_both_on_the_board(tmp_path, monkeypatch):
+    board = leaderboard.Board(tmp_path / "new folder" / "board.json", "scaled_residual", seed=5)
+
+    def one_more_meanwhile(sources, timed):
+        board._write(board._read() | {"entries": [{"name": "of another"}, {"no name": 1}]})
+        return [capstone.judge(sources[0], timed=timed)]
+
+    monkeypatch.setattr(leaderboard, "judged", one_more_meanwhile)
+    assert board.enter(HONEST).listed
+    assert [e.get("name") for e in board._read()["entries"]] == ["of another", None, "rows in tiles"]
+
+
+def test_one_that_never_ends_takes_no_others_place(monkeypatch):
+    """A judge that answers what it is asked, and sleeps over one of the sources."""
+    child = "import json, sys, time; asked = json.load(sys.stdin)['sources']; 'slow' in asked and time.sleep(60); "
+    child += "'gone' in asked and sys.exit('gone'); print(json.dumps(asked), end='')"
+    monkeypatch.setattr(leaderboard, "_CHILD", child)
+    said = leaderboard.judged(["one", "gone", "two"], 0)
+    assert said[::2] == ["one", "two"] and "gone" in said[1]
+    monkeypatch.setattr(leaderboard, "SECONDS", 2)
+    said = leaderboard.judged(["slow", "two"], 0)
+    assert "2 s" in said[0] and said[1] == "two"
+    with pytest.raises(RuntimeError, match="2 s"):
+        leaderboard.judged(["slow"], 0)
 
 
 @pytest.mark.parametrize("name", TASKS)

@@ -369,3 +369,30 @@ def test_dynamic_profile_by_its_file(tmp_path):
     assert names == {"ProfilerStep#5", "ProfilerStep#6"}
     assert json.loads((folder / "profiler_metadata.json").read_text())["a"] == 1
     assert "Start Dynamic Profiler at 5 step" in next(Path("conf/log").iterdir()).read_text()
+
+
+def test_dynamic_profile_without_init_and_a_file_that_asks_for_nothing(tmp_path):
+    script = textwrap.dedent("""
+        import json, torch, torch_npu
+        from labkit.profiler import dynamic_profile as ours
+        from torch_npu.profiler import dynamic_profile as dp
+        given = {**ours.TEMPLATE, "active": 2, "prof_dir": "out", "analyse": True, "activities": "NPU"}
+        json.dump(given, open("asked.json", "w"))
+        dp.start("asked.json")
+        for _ in range(4):
+            torch.ones(4).npu() + 1
+            dp.step()
+        print("ended", ours._the_one.prof)
+        dp.init("conf")
+        for other in ([1], {"is_valid": True, "experimental_config": "Level1"}):
+            json.dump(other, open("conf/profiler_config.json", "w"))
+            dp.step()
+    """)
+    Path("conf").mkdir()
+    done = subprocess.run(
+        [sys.executable, "-c", "import labkit\n" + script], capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0 and "ended None" in done.stdout, done.stderr
+    assert len(list(Path("out").iterdir())) == 1
+    said = next(Path("conf/log").iterdir()).read_text()
+    assert "can not be read: an object is wanted, not [1]" in said and 'not "Level1"' in said, said

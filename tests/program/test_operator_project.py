@@ -141,3 +141,30 @@ def test_what_is_installed_in_a_clone_is_no_header_of_its_own(tmp_path):
     host.write_text("#include <time.h>\n")
     found, _ = operator_repo.beyond([host], [], host.parents[1])
     assert found == [str(tmp_path / "common")]
+
+
+@pytest.mark.parametrize("place", ["clone", "src/clone", "arch35/clone"])
+def test_where_a_clone_lies_and_what_it_got_since_do_not_matter(tmp_path, place):
+    """Sources in src belong to headers in include, also where these are not in a folder of their own."""
+    root = tmp_path / place
+    files = {
+        "LICENSE": "",
+        "op/op_host/a.cpp": '#include "deep/one.h"\n#include "two.h"\n#include "./../side/three.h"\n#include "late.h"\n',
+        "other/side/three.h": "",
+        **{f"lib/include/{name}.h": "" for name in ("deep/one", "two")},
+        **{f"lib/src/{name}.cpp": "" for name in ("deep/one", "two")},
+    }
+
+    def write(name: str, text: str) -> None:
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+
+    for name, text in files.items():
+        write(name, text)
+    op = root / "op"
+    host = op / "op_host" / "a.cpp"
+    found, sources = operator_repo.beyond([host], [], op)
+    assert found == [str(root / "lib/include"), str(root / "other/side")]
+    assert sorted(sources) == [root / "lib/src/deep/one.cpp", root / "lib/src/two.cpp"]
+    write("new/late.h", "")
+    assert str(root / "new") in operator_repo.beyond([host], [], op)[0], "the user has added what was missing"

@@ -188,6 +188,16 @@ def test_traffic_has_its_rate_and_is_the_same_for_a_seed(traffic):
     assert variation == pytest.approx(1, abs=0.1) if traffic is load.poisson else variation > 1.5
 
 
+@pytest.mark.parametrize("traffic", [load.poisson, load.bursty])
+def test_what_is_no_load_says_so(traffic):
+    for rate in (0, -1, math.nan, math.inf):
+        with pytest.raises(ValueError, match="a second: the rate must be above 0"):
+            traffic(rate, 3)
+    with pytest.raises(ValueError, match="busy"):
+        load.bursty(1, 3, mean=0)
+    assert {r.features for r in traffic(1, 3, load.Workload("no pictures", with_features=0.0, different=0))} == {None}
+
+
 def test_lengths_and_popularity_follow_the_workload():
     requests = load.poisson(1, 20_000)
     answers = [r.answer for r in requests]

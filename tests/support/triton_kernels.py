@@ -77,6 +77,7 @@ TANGENTS = {
     "a number and a sigmoid": lambda y, u: 2.5 * torch.sigmoid(u) + y,
     "a sigmoid and GELU": lambda y, u: torch.sigmoid(y) * (1 + torch.tanh(u)),
     "a row's sigmoid": lambda y, u: y * torch.sigmoid(u[:1]),
+    "two of them": lambda y, u: (1 + torch.tanh(y)) * (1 + torch.tanh(1.75 * u)),
     "half a row": lambda y, u: 0.5 * y[:1] * (1 + torch.tanh(1.75 * u)),
 }
 
@@ -123,6 +124,8 @@ def tangents(y, u, z, WAY: tl.constexpr, ROWS: tl.constexpr, WIDTH: tl.constexpr
         c = s * s + a
     elif WAY == "two sigmoids":
         c = tl.sigmoid(a) * tl.sigmoid(b)
+    elif WAY == "two of them":
+        c = (1.0 + libdevice.tanh(a)) * (1.0 + libdevice.tanh(1.75 * b))
     elif WAY == "a number and a sigmoid":
         c = 2.5 * tl.sigmoid(b) + a
     else:

@@ -211,6 +211,16 @@ def test_the_wide_copy_of_short_numbers_is_given_back():
     )
 
 
+@pytest.mark.parametrize("dtype", [torch.int8, torch.int16])
+def test_a_sum_of_short_numbers_wraps(dtype):
+    x = torch.full((4, 64), torch.iinfo(dtype).max // 3, dtype=dtype)
+    rows, first = torch.zeros(4, dtype=torch.int32).npu(), torch.zeros(1, dtype=torch.int32).npu()
+    kernels.short_sums[(1,)](x.npu(), rows, first, HIGH=4, WIDE=64)
+    want = x.sum(1).to(dtype).int()
+    assert torch.equal(rows.cpu(), want) and torch.equal(first.cpu(), want[:1])
+    right()
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
 def test_elements_in_another_order(dtype):
     n = 32

@@ -12,19 +12,23 @@ import dataclasses
 import datetime
 import functools
 import gc
+import numbers
 import os
 import re
 import statistics
 import sys
 import time
 import timeit
-from collections import Counter
+from collections import Counter, deque
+from collections.abc import KeysView, ValuesView
 from dataclasses import dataclass
+from types import GeneratorType
 
 from labkit.device.library import lib
 
 READING_NS = 40.0  # what a reading of the clock costs the host here; two readings are never at the same time
 _EPOCH_S = 1_767_225_600
+_HOLDING = (list, tuple, set, frozenset, deque, KeysView, ValuesView)  # what a statistic is given its numbers in
 _TIMERS = ("timeit.py", "benchmark/utils/timer.py", "triton/testing.py", "contextlib.py", "functools.py")
 
 
@@ -105,14 +109,10 @@ class Notes:
         library.lab_host_work(READING_NS / 2)
         self.readings += 1
         made, again = graphs()
-        return _Reading(
-            self.readings, clock, at, self.via(), made + self.captures, again, _by_torch(sys._getframe(2))
-        )  # fmt: skip
+        tool = _by_torch(sys._getframe(2))
+        return _Reading(self.readings, clock, at, self.via(), made + self.captures, again, tool)
 
-    def region(
-        self, start: _Reading, end: _Reading, kind: str = "host", value_us: float | None = None,
-        shown: float | None = None,
-    ) -> tuple:  # fmt: skip
+    def region(self, start: _Reading, end: _Reading, kind: str = "host", value_us=None, shown=None) -> tuple:
         key = (kind, start.number, end.number)
         if key not in self.regions:
             value = (end.at - start.at) / 1e3 if value_us is None else value_us
@@ -135,7 +135,7 @@ class Notes:
                 for key in value.keys:
                     self.regions[key].kept, self.regions[key].touched = True, self.readings
                     self.regions[key].among |= among
-            elif isinstance(value, (list, tuple)) and value and isinstance(value[0], (Span, NsSpan, list, tuple)):
+            elif isinstance(value, _HOLDING) and isinstance(next(iter(value), None), (Span, NsSpan, list, tuple)):
                 self.touch(*value, among=len(value) > 1)
 
 
@@ -215,16 +215,27 @@ def decimals(text: str) -> list[float]:
     return [float(n) for n in re.findall(r"\d+\.\d+(?:e[+-]?\d+)?", re.sub(r"(?<=\d),(?=\d{3}(?!\d))", "", text))]
 
 
+def _arithmetic(plain, name: str):
+    """An operation with real numbers; NotImplemented with an array, a tensor, a timedelta: they know what to do."""
+    operation = getattr(plain, name)
+
+    def made(self, *others):
+        value = operation(plain(self), *others)
+        if value is NotImplemented and all(isinstance(other, numbers.Real) for other in others):
+            return getattr(float, name)(float(self), *map(float, others))
+        return value
+
+    return made
+
+
 def _number(plain):
     """Span over float or int: arithmetic with numbers keeps the regions, with another Span joins them."""
 
     def keep(name: str):
-        operation = getattr(plain, name)
+        operation = _arithmetic(plain, name)
 
         def made(self, *others):
-            value = operation(plain(self), *others)
-            if not isinstance(value, (int, float)) or isinstance(value, bool):
-                value = getattr(float, name)(float(self), *map(float, others))
+            value = operation(self, *others)
             if value is NotImplemented:
                 return value
             keys = self.keys
@@ -234,7 +245,7 @@ def _number(plain):
                 NOTES.regions[next(iter(keys))].counts.add(others[0])
             for other in others:
                 keys = keys | getattr(other, "keys", frozenset())
-            return Span(value, keys)
+            return (NsSpan if isinstance(value, int) else Span)(value, keys)
 
         return made
 
@@ -286,9 +297,8 @@ def _gone(self) -> None:
 
 
 def _span(plain) -> dict:
-    return {"__new__": _new(plain), "__del__": _gone, "__hash__": plain.__hash__, **_number(plain), **_shown(plain)} | (
-        _compared(plain)
-    )
+    own = {"__new__": _new(plain), "__del__": _gone, "__hash__": plain.__hash__}
+    return own | _number(plain) | _shown(plain) | _compared(plain)
 
 
 Span = type("Span", (float,), _span(float))
@@ -313,11 +323,12 @@ def _tick(plain, span):
         return plain(self) - other
 
     def scaled(name: str):
+        operation = _arithmetic(plain, name)
+
         def made(self, *others):
-            value = getattr(plain, name)(plain(self), *others)
-            if value is NotImplemented:
-                return value
-            return Tick(value, self.reading) if isinstance(value, float) else NsTick(value, self.reading)
+            value = operation(self, *others)
+            kind = Tick if isinstance(value, float) else NsTick
+            return value if value is NotImplemented else kind(value, self.reading)
 
         return made
 
@@ -362,18 +373,18 @@ def watch_clock(device) -> None:
 def whole(real=int):
     """An int() that keeps what a Tick stands for: int(time.time() * 1000). For the script's own names only."""
 
-    class Meta(type):
-        def __instancecheck__(cls, value):
-            return isinstance(value, real)
+    import numpy
 
-        def __subclasscheck__(cls, other):
-            return issubclass(other, real)
+    checks = {"__instancecheck__": lambda _, value: isinstance(value, real)}
+    checks["__subclasscheck__"] = lambda _, other: issubclass(other, real)
 
-    class made(int, metaclass=Meta):
-        def __new__(cls, value=0, *rest):
+    class made(int, metaclass=type("Meta", (type,), checks)):
+        dtype = numpy.dtype(real)  # of numpy.zeros(3, dtype=int), which else would hold objects
+
+        def __new__(cls, value=0, *rest, **base):
             if type(value) in (Tick, NsTick):
                 return NsTick(real(value), value.reading)
-            return real(value, *rest)
+            return real(value, *rest, **base)
 
     return made
 
@@ -388,16 +399,24 @@ class Moment(datetime.datetime):
 
     @classmethod
     def now(cls, tz=None):
-        if NOTES is None or not NOTES.watched(sys._getframe(1).f_code.co_filename):
-            return super().now(tz)
+        return cls._read(super().now, tz, tz)
+
+    @classmethod
+    def today(cls):
+        return cls._read(super().today, None)
+
+    @classmethod
+    def utcnow(cls):
+        return cls._read(super().utcnow, datetime.timezone.utc).replace(tzinfo=None)
+
+    @classmethod
+    def _read(cls, real, tz, *arguments):
+        if NOTES is None or not NOTES.watched(sys._getframe(2).f_code.co_filename):
+            return real(*arguments)
         reading = NOTES.read("datetime.now")
         made = cls.fromtimestamp(_EPOCH_S + reading.at * 1e-9, tz)
         made.reading = reading
         return made
-
-    @classmethod
-    def utcnow(cls):
-        return cls.now(datetime.timezone.utc).replace(tzinfo=None)
 
     def replace(self, *arguments, **named):
         made = super().replace(*arguments, **named)
@@ -436,7 +455,7 @@ def install(notes: Notes) -> None:
     for function in (timeit.Timer.__init__, timeit.timeit, timeit.repeat):
         function.__defaults__ = tuple(time.perf_counter if d is before else d for d in function.__defaults__)
     slept = time.sleep
-    time.sleep = lambda seconds: lib().lab_host_work(float(seconds) * 1e9) if seconds < 3600 else slept(seconds)
+    time.sleep = lambda seconds: lib().lab_host_work(float(seconds) * 1e9) if 0 <= seconds < 3600 else slept(seconds)
     for where, name in ((time, "sleep"), (builtins, "print"), (gc, "collect")):
         setattr(where, name, _beside(getattr(where, name), name))
     datetime.datetime = Moment
@@ -459,15 +478,20 @@ def _beside(function, name: str):
 def watch_numpy(numpy, torch) -> None:
     names = "array asarray mean median percentile quantile std var min max amin amax sum average sort fromiter"
     for name in names.split():
-        setattr(numpy, name, _touching(getattr(numpy, name)))
+        setattr(numpy, name, _touching(getattr(numpy, name), name == "fromiter"))
     for name in ("tensor", "as_tensor"):
-        setattr(torch, name, _touching(getattr(torch, name)))
+        setattr(torch, name, _touching(getattr(torch, name), False))
 
 
-def _touching(function):
+def _touching(function, consumes: bool = True):
+    """consumes: it takes what a generator gives; the script's own are read before, to see what that is."""
+
     @functools.wraps(function)
     def made(*arguments, **named):
         if NOTES is not None and not _by_torch(sys._getframe(1)):  # its Timer takes max() of each reading
+            if consumes:
+                own = (isinstance(a, GeneratorType) and NOTES.watched(a.gi_code.co_filename) for a in arguments)
+                arguments = [list(a) if mine else a for a, mine in zip(arguments, own)]
             NOTES.touch(*arguments)
         return function(*arguments, **named)
 

@@ -110,3 +110,5 @@ def test_what_is_read_before_an_instruction_begins(schedule, merge):
 def test_no_other_schedule():
     with pytest.raises(ValueError, match="worst"):
         labkit.kernel(text=KERNEL, schedule="best")
+    with pytest.raises(ValueError, match="worst"):
+        labkit.kernel(text=KERNEL, schedule="worst:３")  # a full-width 3, which the runner read as 0
