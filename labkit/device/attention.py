@@ -264,7 +264,7 @@ def _attend(q, k, v, pse, mask, scale, keep, before, after, mode, prefix, draw):
     total = exponents.sum(-1, keepdim=True)
     shares = exponents / total.clamp_min(torch.finfo(torch.float32).tiny)
     if draw is not None:
-        shares = shares * torch.empty_like(shares).bernoulli_(keep, generator=draw) / keep
+        shares = shares * torch.empty_like(shares).bernoulli_(keep, generator=draw) / (keep or 1.0)  # 0 keeps nothing
     return shares @ v, top, total
 
 

@@ -117,6 +117,17 @@ def test_position_shift_dropout_and_rows_without_a_partner():
     assert thinned.unique().numel() > 3 and 0.7 < thinned.mean().item() < 1.3
 
 
+def test_nothing_is_left_where_everything_is_dropped():
+    import torch_npu
+
+    leaves = [t.half().npu().requires_grad_() for t in draw(5, 7, N)]
+    dropped = F.scaled_dot_product_attention(*leaves, dropout_p=1.0)
+    grads = torch.autograd.grad(dropped.sum(), leaves)
+    fused = torch_npu.npu_fusion_attention(*(t.detach() for t in leaves), N, "BNSD", keep_prob=0.0)[0]
+    for t in (dropped, fused, *grads):
+        assert torch.equal(t.cpu(), torch.zeros(t.shape, dtype=t.dtype))
+
+
 def test_what_is_refused():
     import torch_npu
 

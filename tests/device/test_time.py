@@ -273,6 +273,13 @@ def test_copies_wait_unless_pinned_and_non_blocking(rate):
     assert spent(lambda: x.clone()) < 0.1 * wire, "within the device nothing waits"
 
 
+def test_a_copy_of_nothing_is_no_copy(rate):
+    host, x = torch.empty(0, 3), torch.empty(3, 0, device="npu")
+    for copied in (lambda: host.npu(), lambda: x.cpu(), lambda: x.clone(), lambda: x.copy_(host.T)):
+        assert spent(copied) < 0.5 * rate["copy_latency"] * US
+    assert not [s.name for s in device.timeline() if "MEMCPY" in s.name or "copy" in s.name]
+
+
 def test_copies_overlap_with_work_on_another_stream():
     x = torch.ones(32 << 20, device="npu")
     batch = torch.ones(1 << 18).pin_memory()

@@ -111,6 +111,8 @@ def test_registered_and_refused(op):
         op(*on, values((1, 1, 30, 40), HALF, 1).npu().requires_grad_())
     with pytest.raises(RuntimeError, match="lse is"):
         backward(*args[:5], args[5][:, :1], None)
+    with pytest.raises(RuntimeError, match="lse is Float .* on cpu"):
+        backward(*args[:5], args[5].cpu(), None)
     with pytest.raises(RuntimeError, match="grad has the shape"):
         backward(args[0][:, :1], *args[1:])
 

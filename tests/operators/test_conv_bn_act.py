@@ -282,6 +282,8 @@ def test_refused(ops):
         (2, good[2][:8], r"bias has the shape \[8\] for out_channels=8"),
         (4, [9, 3], "is larger than x"),
         (5, [64, 1], "the stride is 1 to 63"),
+        (5, [2], "each has two numbers"),
+        (0, good[0][:, :, :0], "each image has rows and columns"),
         (6, [3, 1], r"less than kernel_size \[3, 3\]"),
         (7, "gelu", r'activation is "gelu"'),
     ):

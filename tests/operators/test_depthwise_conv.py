@@ -302,6 +302,17 @@ def test_opcheck(ops, last):
         assert set(torch.library.opcheck(op.default, args, test_utils=ALLOWED).values()) == {"SUCCESS"}
 
 
+@pytest.mark.parametrize("kernel, how", [((1, 3), ([1, 1], [0, 1], [300, 1])), ((3, 1), ([2, 1], [1, 0], [1, 999]))])
+def test_a_side_of_one_tap_has_no_dilation(ops, kernel, how, capfd):
+    """Nothing lies between the taps of such a side: the instruction's 8 bits for it are no limit."""
+    x = values((1, 32, 6, 9), HALF, 0, 1.0).npu().to(memory_format=torch.channels_last).requires_grad_()
+    weight = values((32, 1, *kernel), HALF, 1, 1.0).npu().requires_grad_()
+    y, theirs = ops.depthwise_conv2d(x, weight, None, *how), torch.nn.functional.conv2d(x, weight, None, *how, 32)
+    for got, want in zip(*((made, *torch.autograd.grad(made.sum(), (x, weight))) for made in (y, theirs))):
+        torch.testing.assert_close(got, want, rtol=2e-3, atol=4e-3)
+    assert "param-wrap" not in "".join(capfd.readouterr())
+
+
 def test_refused(ops):
     x, weight = torch.ones(2, 6, 5, 5, device="npu"), torch.ones(6, 1, 3, 3, device="npu")
     for args, said in (
@@ -313,6 +324,9 @@ def test_refused(ops):
         ((x, weight, weight[0, 0, 0]), "bias has the shape"),
         ((x, torch.ones(6, 1, 7, 3, device="npu")), "is larger than x"),
         ((x, weight, None, [1, 1], [-1, 0]), "the padding is 0 or more"),
+        ((x, weight, None, [2]), "each has two numbers"),
+        ((x[:, :, :0], weight, None, 1, 2), "each image has rows and columns"),
+        ((x, weight, None, [1, 1], [1, 1], [1, 1, 1]), "each has two numbers"),
     ):
         with pytest.raises(RuntimeError, match=said):
             ops.depthwise_conv2d(*args)

@@ -218,8 +218,9 @@ struct Attention {
     static Tensor shares(const Tensor& scores, const Tensor& sums) {
         return (scores - sums.unsqueeze(-1)).exp_().masked_fill_(sums.isneginf().unsqueeze(-1), 0);
     }
-    // The numbers that dropout would draw for these shares.
+    // The numbers that dropout would draw for these shares; of p = 1 nothing is left, and nothing to divide by.
     static Tensor mask(const Tensor& like, double p, int64_t seed) {
+        if (p == 1) return at::zeros_like(like);
         return at::empty_like(like).bernoulli_(1 - p, at::detail::createCPUGenerator(uint64_t(seed))).div_(1 - p);
     }
     Tensor grouped(const Tensor& grad) const {  // the sum over the queries that share a head of keys

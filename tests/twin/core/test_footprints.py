@@ -31,7 +31,7 @@ def span(*pieces: tuple[int, int]) -> set[int]:
 ONE, BINARY = dict(d=lines(1, 5), a=lines(2, 7)), dict(d=lines(1, 5), a=lines(2, 7), b=lines(3, 1))
 WIDER, NARROW = lines(1, 5, WIDE * 4), lines(2, 7, WIDE * 2)
 # what, name, operands: blocks; those that are not named are not touched, those with None depend on data.
-# Recorded as one piece each: the offsets of Gather, the source of GatherMask, what a repeat of PairReduceSum leaves.
+# Recorded as one piece each: the offsets of Gather, the source of GatherMask.
 FORMS = [
     (0, "Abs", ONE),
     (1, "Add", BINARY),
@@ -50,7 +50,7 @@ FORMS = [
     (14, "WholeReduceSum", dict(d=span((0, 2), (40, 2)), a=lines(2, 7))),
     (15, "WholeReduceMax", dict(d=span((0, 4), (80, 4)), a=lines(2, 7))),
     (16, "BlockReduceMax", dict(d=span((0, 6), (48, 6)), a=lines(2, 7))),
-    (17, "PairReduceSum", dict(d=span((0, 128), (128, 128)), a=lines(2, 7))),
+    (17, "PairReduceSum", dict(d=span((0, 40), (128, 40)), a=lines(2, 7))),
     (18, "Compare", dict(d={0}, a=lines(2, 1, 256), b=lines(1, 9, 256))),
     (19, "CompareScalar", dict(d={0}, a=lines(2, 1, 256))),
     (20, "Select of tensors", BINARY | dict(c={0})),

@@ -167,6 +167,8 @@ REFUSED = {
     "CompareScalar(u, f, 1, CMPMODE::EQ, 64)": "the scalar has the source's own type",
     "Fixpipe(f, f, FixpipeParamsV220(16, 16, 16, 16, false))": "From L0C to L1 Atlas A2 takes float into",
     "ScalarCast<half, float, RoundMode::CAST_NONE>(half(1))": "Cast of a scalar goes from float",
+    "Std::abs(half(1))": "Std::abs takes int8_t, int16_t, int32_t, int64_t and float",
+    "Std::make_index_sequence<65>::size()": "Std::index_sequence holds at most 64 numbers",
 }
 
 

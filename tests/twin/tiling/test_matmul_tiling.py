@@ -49,6 +49,7 @@ ASKED = [
     "max_base",
     "align",
     "traverse",
+    "in_l1",
 ]
 
 
@@ -85,6 +86,7 @@ def ask(shim, host_class=0, **asked):
         max_base=-1,
         align=-1,
         traverse=0,
+        in_l1=0,
         dtype=1,
     )
     q, t, dims = Asked(**{**free, **asked}), Tiling(), (ctypes.c_int32 * 3)()
@@ -125,6 +127,11 @@ def holds(
     if not three:  # rounds over K in L1 fit into each other, as the MDL template wants them
         steps = -(-t.singleCoreK // t.baseK)
         assert max(t.stepKa, t.stepKb) % min(t.stepKa, t.stepKb) == 0 and max(t.stepKa, t.stepKb) <= steps
+
+
+def test_operands_that_lie_in_l1_have_to_fit_there(shim):
+    assert ask(shim, m=128, n=128, k=256, cores=1, in_l1=1)[0] == 0
+    assert ask(shim, m=1024, n=1024, k=1024, cores=1, in_l1=1)[0] == -1, "2 MB each, of 512 KB"
 
 
 SIZES = st.one_of(

@@ -5,15 +5,16 @@ using namespace matmul_tiling;
 
 struct Asked {
     int32_t m, n, k, cores, dtype, trans_a, trans_b, bias, base_m, base_n, single[3], split_k, schedule, l1, max_base,
-        align, traverse;
+        align, traverse, in_l1;
 };
 
 extern "C" long cut_matmul(const Asked* q, TCubeTiling* out, int32_t* dims, int host_class) {
     MultiCoreMatmulTiling t(*platform_ascendc::PlatformAscendCManager::GetInstance("Ascend910B1"));
     auto type = DataType(q->dtype);
     t.SetDim(q->cores);
-    t.SetAType(TPosition::GM, CubeFormat::ND, type, q->trans_a);
-    t.SetBType(TPosition::GM, CubeFormat::ND, type, q->trans_b);
+    auto place = q->in_l1 ? TPosition::TSCM : TPosition::GM;
+    t.SetAType(place, CubeFormat::ND, type, q->trans_a);
+    t.SetBType(place, CubeFormat::ND, type, q->trans_b);
     t.SetCType(TPosition::GM, CubeFormat::ND, DataType::DT_FLOAT);
     t.SetBiasType(TPosition::GM, CubeFormat::ND, DataType::DT_FLOAT);
     t.SetOrgShape(q->m, q->n, q->k);

@@ -40,7 +40,7 @@ Floats halves_of(const Quantize& q, const Coefficient& c) {
 }  // namespace
 
 void quantize(const Quantize& q, Here here) {
-    constexpr uint32_t kLeast = 64, kPiece = 32;  // a piece is a multiple of 32 halves
+    constexpr uint32_t kLeast = 64, kPiece = 32;  // a piece is a multiple of 32 halves, and so is where a row begins
     if (!q.count) return;
     uint64_t size = size_of(q.type), channels = std::max<uint64_t>(q.channels, 1) * size;
     Call c(Op::AscendQuant, here);
@@ -51,6 +51,8 @@ void quantize(const Quantize& q, Here here) {
         if (q.type == Dt::F32) c.inout(k->loc, channels, k == &q.scale ? "scaleTensor" : "offsetTensor");
         else c.in(k->loc, channels, k == &q.scale ? "scaleTensor" : "offsetTensor");
     }
+    if (tensor(q.offset)) c.least("offsetCount", q.offsets, q.channels);
+    if (q.count > q.channels && q.channels) c.whole("scaleCount", q.channels, kPiece);
     if (q.channels) c.whole("calCount", q.count, q.channels);
     c.scratch(q.tmp, kLeast, q.room ? q.room : uint64_t(q.channels ? q.channels : q.count) * 2);
     if (!c.begin()) return;
@@ -75,7 +77,7 @@ void quantize(const Quantize& q, Here here) {
 }
 
 void dequantize(const Dequant& d, Here here) {
-    if (!d.count || !d.rows || !d.width) return;
+    if (!d.count || !d.width) return;
     // of the result, from row to row
     uint32_t size = size_of(d.to), across = (d.width * size + kBlock - 1) / kBlock * kBlock / size;
     uint64_t rows = (d.count + d.width - 1) / d.width, scales = (d.active + 7) / 8 * 8;
@@ -83,6 +85,9 @@ void dequantize(const Dequant& d, Here here) {
     Call c(Op::AscendDequant, here);
     c.in(d.src, d.count * 4ull, "srcTensor").out(d.dst, written, "dstTensor");
     if (tensor(d.scale)) c.in(d.scale.loc, uint64_t(d.active) * (d.pairs ? 8 : size_of(d.scale_type)), "deqScale");
+    if (d.given) c.whole("srcTensor", d.given, d.width);
+    // More than n: CANN goes on into the next row, and scales its first elements twice.
+    c.least("calCount", d.active, 1).least("n", d.width, d.active);
     c.whole("n", d.width, 8)
         .scratch(d.tmp, (scales + d.width) * kFloat, (scales + uint64_t(d.rows) * d.width) * kFloat);
     if (!c.begin()) return;
@@ -118,7 +123,11 @@ void antiquantize(const Antiquant& a, Here here) {
     if (vector) c.in(a.scale.loc, coefficients * 2, "scale");
     if (tensor(a.offset)) c.in(a.offset.loc, coefficients * 2, "offset");
     if (vector) {
-        c.whole(a.across ? "K" : "N", a.width, kBlock / (a.nibbles ? 1 : 2));
+        // Where CANN takes src row by row, each of its rows begins at a block; else only those of the result do. K of a
+        // turned matrix is documented to be whole blocks.
+        bool by_rows = !half || !(a.across || a.offset.given);
+        uint32_t block = a.nibbles ? 2 * kBlock : kBlock;
+        c.whole(a.across ? "K" : "N", a.width, by_rows ? block : a.across ? kBlock : block / 2);
         c.whole("K", a.across ? a.width : a.rows, a.groups);
     }
     uint64_t least = half ? 0 : !vector ? kLeast : uint64_t(a.across ? a.width / a.groups : a.width) * kPerElement;
@@ -127,7 +136,10 @@ void antiquantize(const Antiquant& a, Here here) {
     Floats scale = vector ? floats_of(a.to, a.scale.loc, 0, uint32_t(coefficients)) : Floats(1, a.scale.value);
     Floats offset = tensor(a.offset) ? floats_of(a.to, a.offset.loc, 0, uint32_t(coefficients))
                                      : Floats(1, a.offset.value);
-    const uint8_t* from = core->at(a.src);
+    std::vector<uint8_t> copy(core->at(a.src), core->at(a.src) + bytes);  // the result is wider, and may lie on it
+    const uint8_t* from = copy.data();
+    if (a.src.mem == a.dst.mem && a.src.addr == a.dst.addr && all > kRepeat / 2)
+        core->report("adv-in-place", false, here, Numbers().add("api", api_name(Op::AscendAntiQuant)));
     for (uint32_t r = 0; r < a.rows; r++) {
         auto pick = [&](const Floats& f, uint32_t i) {
             if (f.size() == 1) return f[0];

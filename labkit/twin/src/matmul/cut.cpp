@@ -55,6 +55,7 @@ struct Search {
             c.depth_b = 2 * k_steps;
             return true;
         }
+        if (room < 0) return false;  // of two operands that lie in L1 already, too
         int64_t fit = a1 + b1 > 0 ? int64_t(room / (2 * (a1 + b1))) : k_steps;
         c.step_m = c.step_n = 1;
         if (fit >= k_steps || (fit >= 1 && (t.a_l1 || t.b_l1))) {

@@ -14,6 +14,20 @@ static Shadow results_off(Loc d, uint64_t bytes, uint64_t step, const Shape& s, 
     return off;
 }
 
+// What BlockReduce* and PairReduceSum leave of a repeat with `top` lanes: a result for each group that has any.
+static uint32_t results_of(const Shape& s, uint32_t group, uint32_t top) { return (top + group - 1) / group * s.size; }
+
+// The end of a repeat's `width` that it leaves alone is not booked: another tensor may lie there.
+static void book_results(const Core::Ticket& k, Loc d, const Shape& s, uint32_t group, uint32_t width, uint64_t step) {
+    uint32_t times = uint32_t(s.r.times);
+    if (results_of(s, group, s.last) >= width) return core->book_rows(k, d, width, step, times, true);
+    uint32_t all = uint32_t((times - 1) * step + width);
+    bool gaps = times > 1 && step != width;
+    core->add_operand({d.mem, true, d.addr, all, gaps ? width : all, gaps ? uint32_t(step) : 0});
+    for (uint32_t i = 0; i < times; i++, d.addr += uint32_t(step))
+        core->book_piece(k, d, results_of(s, group, s.top_of(i)), true);
+}
+
 void reduce_rep(Op op, Dt t, Loc d, Loc s, const Rep& r, bool index, Here here) {
     Shape shape(r, size_of(t));
     if (!rep_ok(shape, here)) return;
@@ -31,17 +45,21 @@ void reduce_rep(Op op, Dt t, Loc d, Loc s, const Rep& r, bool index, Here here) 
                                   : size;  // bytes a repeat leaves
     // Destination strides count the results of one repeat, and the destination is aligned to their size (at most to a
     // block).
-    uint64_t step = uint64_t(r.dst_rep) * width, dn = uint64_t(times - 1) * step + width;
+    uint64_t step = uint64_t(r.dst_rep) * width;
+    uint32_t group = blockwise ? per_block : pairs ? 2 : shape.lanes;
+    auto left = [&](uint32_t top) { return group < shape.lanes ? results_of(shape, group, top) : width; };
+    uint64_t dn = uint64_t(times - 1) * step + left(shape.last);
+    if (times > 1) dn = std::max(dn, uint64_t(times - 2) * step + left(shape.top));
     if (!core->usable(s, shape.extent(r.src0_blk, r.src0_rep, size), true, here, "src") ||
         !core->usable(d, dn, false, here, "dst", std::min(width, kBlock)))
         return core->refuse(d, dn);
     want_lanes(s, shape, r, here);
     auto k = core->issue(Pipe::V, op, here);
     book_rep(k, s, shape, r.src0_blk, r.src0_rep, size, false);
-    core->check_repeats(k, {d.mem, true, d.addr, uint32_t(dn), width, uint32_t(step)});
-    uint32_t group = blockwise ? per_block : pairs ? 2 : shape.lanes;
+    core->check_repeats(k, {d.mem, true, d.addr, uint32_t(dn), left(shape.top), uint32_t(step)});
     Shadow off = group < shape.lanes ? results_off(d, dn, step, shape, group) : Shadow();
-    core->book_rows(k, d, width, step, times, true);
+    if (group < shape.lanes) book_results(k, d, shape, group, width, step);
+    else core->book_rows(k, d, width, step, times, true);
     if (!off.empty()) core->leave(d.mem, d.addr, off, kNobody);
     uint64_t bytes = uint64_t(times) * kRepeat;
     if (!index && !whole_extreme && shape.plain(r.src0_blk, r.src0_rep) && step == width &&

@@ -87,6 +87,8 @@ private:
 inline bool rep_ok(const Shape& s, Here here) {
     core->last = here;
     if (s.beyond) core->report("mask-lanes", true, here, Numbers().add("mask", s.r.asked).add("lanes", s.lanes));
+    // of ReduceSum, ReduceMax and ReduceMin: the repeats of the others have eight bits
+    if (s.r.times < 0) core->report("count-negative", true, here, Numbers().add("count", s.r.times));
     if (s.r.times != INT32_MAX) return s.r.times > 0 && s.top > 0;
     core->report("mask-counter", true, here, Numbers().add("count", std::to_string(core->vec.mask[0])));
     return false;

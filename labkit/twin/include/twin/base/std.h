@@ -63,15 +63,18 @@ template <typename T> constexpr std::remove_reference_t<T>&& move(T&& v) noexcep
 }
 
 template <typename T, T... values> struct IntegerSequence {
-    using type = T;
+    static_assert(sizeof...(values) <= 64, "Std::index_sequence holds at most 64 numbers");
+    using type = IntegerSequence;
+    using valueType = T;
     static constexpr size_t size() { return sizeof...(values); }
 };
 namespace detail {
-template <size_t n, size_t... i> struct MakeIndices : MakeIndices<n - 1, n - 1, i...> {};
-template <size_t... i> struct MakeIndices<0, i...> { using type = IntegerSequence<size_t, i...>; };
+template <typename T, size_t n, T... i> struct MakeIntegers : MakeIntegers<T, n - 1, T(n - 1), i...> {};
+template <typename T, T... i> struct MakeIntegers<T, 0, i...> { using type = IntegerSequence<T, i...>; };
 }  // namespace detail
+template <typename T, T n> using MakeIntegerSequence = typename detail::MakeIntegers<T, size_t(n)>::type;
 template <size_t... i> using index_sequence = IntegerSequence<size_t, i...>;
-template <size_t n> using make_index_sequence = typename detail::MakeIndices<n>::type;
+template <size_t n> using make_index_sequence = MakeIntegerSequence<size_t, n>;
 template <typename... T> using index_sequence_for = make_index_sequence<sizeof...(T)>;
 
 // ---- values
@@ -79,15 +82,21 @@ namespace detail {
 template <typename T, typename U> struct Common { using type = decltype(T() + U()); };  // what C++ makes of the two
 template <typename T> struct Common<T, T> { using type = T; };
 }  // namespace detail
+// Which one is given where neither is smaller (nan, zeros of both signs) is as CANN writes it: the second.
 template <typename T, typename U> constexpr auto min(const T& a, const U& b) {
     using C = typename detail::Common<T, U>::type;
-    return C(a) > C(b) ? C(b) : C(a);
+    return C(a) < C(b) ? C(a) : C(b);
 }
 template <typename T, typename U> constexpr auto max(const T& a, const U& b) {
     using C = typename detail::Common<T, U>::type;
     return C(a) > C(b) ? C(a) : C(b);
 }
-template <typename T> constexpr T abs(T v) { return v < T(0) ? T(-v) : v; }
+template <typename T> constexpr T abs(T v) {
+    static_assert(is_one_of_v<T, int8_t, int16_t, int32_t, int64_t, float>,
+                  "Std::abs takes int8_t, int16_t, int32_t, int64_t and float");
+    if constexpr (std::is_same_v<T, float>) return __builtin_fabsf(v);  // of -0 and nan, too, without their sign
+    else return v < T(0) ? T(-v) : v;
+}
 template <typename T> T sqrt(T v) {
     static_assert(is_one_of_v<T, float, int64_t>, "Std::sqrt takes a float or an int64_t");
     if constexpr (std::is_same_v<T, float>) return __builtin_sqrtf(v);

@@ -31,8 +31,8 @@ template <typename T> void asc_gather_datablock(T* dst, T* src, uint32_t* src_of
                                    AscendC::GatherRepeatParams(dst_block_stride, dst_repeat_stride), here));
 }
 TWIN_C_SYNC(template <typename T>, asc_gather_datablock,
-            (T * dst, T* src, uint32_t* src_offset, uint16_t dst_repeat_stride, uint8_t dst_block_stride,
-             uint8_t repeat),
+            (T * dst, T* src, uint32_t* src_offset, ::twin::Arg16 dst_repeat_stride, ::twin::Arg8 dst_block_stride,
+             ::twin::Arg8 repeat),
             (dst, src, src_offset, dst_repeat_stride, dst_block_stride, repeat))
 
 // ---- by bits: of src1 where pattern_mode is 0, else a fixed pattern (1 to 7)
@@ -61,7 +61,7 @@ template <typename T> void asc_brcb(T* dst, T* src, ::twin::Arg16 dst_block_stri
                                 AscendC::BrcbRepeatParams(dst_block_stride, dst_repeat_stride), here));
 }
 TWIN_C_SYNC(template <typename T>, asc_brcb,
-            (T * dst, T* src, uint16_t dst_block_stride, uint16_t dst_repeat_stride, uint8_t repeat),
+            (T * dst, T* src, ::twin::Arg16 dst_block_stride, ::twin::Arg16 dst_repeat_stride, ::twin::Arg8 repeat),
             (dst, src, dst_block_stride, dst_repeat_stride, repeat))
 
 // ---- 16 x 16 numbers of 16 bits
@@ -76,9 +76,10 @@ template <typename T> void asc_bitsort(T* dst, T* src0, uint32_t* src1, int32_t 
 }
 TWIN_C_SYNC(template <typename T>, asc_bitsort, (T * dst, T* src0, uint32_t* src1, int32_t repeat),
             (dst, src0, src1, repeat))
-template <typename T> void asc_mrgsort4(T* dst, T* src[4], uint8_t repeat, uint16_t element_length_0,
-                                        uint16_t element_length_1, uint16_t element_length_2, uint16_t element_length_3,
-                                        bool if_exhausted_suspension, uint8_t valid_bit, TWIN_HERE) {
+template <typename T> void asc_mrgsort4(T* dst, T* src[4], ::twin::Arg8 repeat, ::twin::Arg16 element_length_0,
+                                        ::twin::Arg16 element_length_1, ::twin::Arg16 element_length_2,
+                                        ::twin::Arg16 element_length_3, bool if_exhausted_suspension,
+                                        ::twin::Arg8 valid_bit, TWIN_HERE) {
     ::twin::Runs r{{},
                    {element_length_0, element_length_1, element_length_2, element_length_3},
                    valid_bit,
@@ -88,8 +89,9 @@ template <typename T> void asc_mrgsort4(T* dst, T* src[4], uint8_t repeat, uint1
                   ::twin::merge_sort(::twin::dt<T>(), TWIN_C_TENSOR(dst).loc_, r, here));
 }
 TWIN_C_SYNC(template <typename T>, asc_mrgsort4,
-            (T * dst, T* src[4], uint8_t repeat, uint16_t element_length_0, uint16_t element_length_1,
-             uint16_t element_length_2, uint16_t element_length_3, bool if_exhausted_suspension, uint8_t valid_bit),
+            (T * dst, T* src[4], ::twin::Arg8 repeat, ::twin::Arg16 element_length_0, ::twin::Arg16 element_length_1,
+             ::twin::Arg16 element_length_2, ::twin::Arg16 element_length_3, bool if_exhausted_suspension,
+             ::twin::Arg8 valid_bit),
             (dst, src, repeat, element_length_0, element_length_1, element_length_2, element_length_3,
              if_exhausted_suspension, valid_bit))
 inline void asc_get_vms4_sr(uint16_t sorted_num[4]) {  // records taken from each list

@@ -148,9 +148,10 @@ template <typename T> struct LoadData3DParamsV1 {  // parses; the form belongs t
 
 template <typename T> struct LoadData3DParamsV2 {
     LoadData3DParamsV2() {}
-    LoadData3DParamsV2(const uint8_t pad[PAD_SIZE], uint16_t h, uint16_t w, uint16_t channels, uint16_t k, uint16_t m,
-                       uint16_t kStart, uint16_t mStart, uint8_t sw, uint8_t sh, uint8_t fw, uint8_t fh, uint8_t dw,
-                       uint8_t dh, bool transpose, bool smallK, T value, bool sizeW = false, bool sizeH = false,
+    LoadData3DParamsV2(const uint8_t pad[PAD_SIZE], ::twin::Arg16 h, ::twin::Arg16 w, ::twin::Arg16 channels,
+                       ::twin::Arg16 k, ::twin::Arg16 m, ::twin::Arg16 kStart, ::twin::Arg16 mStart, ::twin::Arg8 sw,
+                       ::twin::Arg8 sh, ::twin::Arg8 fw, ::twin::Arg8 fh, ::twin::Arg8 dw, ::twin::Arg8 dh,
+                       bool transpose, bool smallK, T value, bool sizeW = false, bool sizeH = false,
                        bool matrixCtrl = false)
         : padList{pad[0], pad[1], pad[2], pad[3]},
           l1H(h),
@@ -173,15 +174,15 @@ template <typename T> struct LoadData3DParamsV2 {
           filterSizeH(sizeH),
           fMatrixCtrl(matrixCtrl) {}
     uint8_t padList[PAD_SIZE] = {};
-    uint16_t l1H = 0, l1W = 0, channelSize = 0, kExtension = 0, mExtension = 0, kStartPt = 0, mStartPt = 0;
-    uint8_t strideW = 1, strideH = 1, filterW = 1, filterH = 1, dilationFilterW = 1, dilationFilterH = 1;
+    ::twin::Arg16 l1H = 0, l1W = 0, channelSize = 0, kExtension = 0, mExtension = 0, kStartPt = 0, mStartPt = 0;
+    ::twin::Arg8 strideW = 1, strideH = 1, filterW = 1, filterH = 1, dilationFilterW = 1, dilationFilterH = 1;
     bool enTranspose = false, enSmallK = false;
     T padValue = T(0);
     bool filterSizeW = false, filterSizeH = false, fMatrixCtrl = false;
 };
 struct LoadData3DParamsV2Pro {
     LoadData3DParamsV2Pro() {}
-    LoadData3DParamsV2Pro(uint16_t channels, bool transpose, bool smallK, bool sizeW, bool sizeH, bool matrixCtrl,
+    LoadData3DParamsV2Pro(::twin::Arg16 channels, bool transpose, bool smallK, bool sizeW, bool sizeH, bool matrixCtrl,
                           uint64_t ext, uint64_t filter)
         : channelSize(channels),
           enTranspose(transpose),
@@ -191,7 +192,7 @@ struct LoadData3DParamsV2Pro {
           fMatrixCtrl(matrixCtrl),
           extConfig(ext),
           filterConfig(filter) {}
-    uint16_t channelSize = 0;
+    ::twin::Arg16 channelSize = 0;
     bool enTranspose = false, enSmallK = false, filterSizeW = false, filterSizeH = false, fMatrixCtrl = false;
     uint64_t extConfig = 0;  // from the low end, 16 bits each: kExtension, mExtension, kStartPt, mStartPt
     // 8 bits each: strideW, strideH, filterW, filterH, dilationFilterW, dilationFilterH
@@ -206,10 +207,11 @@ constexpr IsResetLoad3dConfig IS_RESER_LOAD3D_DEFAULT_CONFIG = {true, true};
 
 struct LoadDataRepeatParam {
     LoadDataRepeatParam() {}
-    LoadDataRepeatParam(uint16_t stride, uint8_t time, uint8_t mode)
+    LoadDataRepeatParam(::twin::Arg16 stride, ::twin::Arg8 time, ::twin::Arg8 mode)
         : repeatStride(stride), repeatTime(time), repeatMode(mode) {}
-    uint16_t repeatStride = 0;
-    uint8_t repeatTime = 1, repeatMode = 0, reserved = 0;
+    ::twin::Arg16 repeatStride = 0;
+    ::twin::Arg8 repeatTime = 1, repeatMode = 0;
+    uint8_t reserved = 0;
 };
 enum class FmatrixMode : uint8_t { FMATRIX_LEFT, FMATRIX_RIGHT };
 

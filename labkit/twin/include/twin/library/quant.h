@@ -14,7 +14,8 @@ struct Quantize {
     Loc dst, src, tmp;
     Coefficient scale, offset;
     uint32_t count = 0, channels = 0;
-    uint32_t room = 0;  // bytes of scratch that the configuration says are there; 0: all of them
+    uint32_t offsets = 0;  // of a tensor
+    uint32_t room = 0;     // bytes of scratch that the configuration says are there; 0: all of them
 };
 void quantize(const Quantize&, Here);
 struct Dequant {
@@ -23,6 +24,7 @@ struct Dequant {
     Coefficient scale;
     uint32_t rows = 1, width = 0, active = 0;  // `active` elements of a row are scaled
     uint32_t count = 0;                        // elements in all
+    uint32_t given = 0;                        // elements of src, where `rows` is how often it holds `width`
     bool pairs = false;                        // each scale is the low half of 64 bits
 };
 void dequantize(const Dequant&, Here);
@@ -101,7 +103,7 @@ template <typename T>::twin::Coefficient one_number(const T& v) {
 template <typename T, const AscendQuantConfig& config>
 ::twin::Quantize quant_of(const LocalTensor<int8_t>& dst, const LocalTensor<T>& src, const ::twin::Loc& tmp,
                           const ::twin::Coefficient& scale, const ::twin::Coefficient& offset, uint32_t channels,
-                          uint32_t count) {
+                          uint32_t offsets, uint32_t count) {
     adv_type<T, half, float>();
     ::twin::Quantize q;
     q.type = ::twin::dt<T>();
@@ -112,6 +114,7 @@ template <typename T, const AscendQuantConfig& config>
     q.offset = offset;
     bool fixed = channels ? config.scaleCount && config.calcCount : config.workLocalSize && config.calcCount;
     q.channels = fixed && channels ? config.scaleCount : channels;
+    q.offsets = fixed && channels ? config.offsetCount : offsets;
     q.count = fixed ? config.calcCount : count;
     q.room = fixed ? config.workLocalSize : 0;
     return q;
@@ -133,17 +136,19 @@ template <typename T, const AscendQuantConfig& config>
                                                      srcTensor.GetSize()),                                            \
                          here);                                                                                       \
     }
-#define TWIN_QUANTS(parameter, scratch)                                                                            \
-    TWIN_QUANT(TWIN_LIST(parameter), scratch, TWIN_LIST(const float scale, const float offset),                    \
-               detail::one_number(scale), detail::one_number(offset), TWIN_LIST(, const uint32_t calCount), 0, 0)  \
-    TWIN_QUANT(TWIN_LIST(parameter), scratch, TWIN_LIST(const LocalTensor<T>& scaleTensor, const T offset),        \
-               detail::channels(scaleTensor), detail::one_number(offset),                                          \
-               TWIN_LIST(, const uint32_t scaleCount, const uint32_t calCount), scaleCount, scaleTensor.GetSize()) \
-    TWIN_QUANT(TWIN_LIST(parameter), scratch,                                                                      \
-               TWIN_LIST(const LocalTensor<T>& scaleTensor, const LocalTensor<T>& offsetTensor),                   \
-               detail::channels(scaleTensor), detail::channels(offsetTensor),                                      \
-               TWIN_LIST(, const uint32_t scaleCount, const uint32_t offsetCount, const uint32_t calCount),        \
-               scaleCount, scaleTensor.GetSize())
+#define TWIN_QUANTS(parameter, scratch)                                                                     \
+    TWIN_QUANT(TWIN_LIST(parameter), scratch, TWIN_LIST(const float scale, const float offset),             \
+               detail::one_number(scale), detail::one_number(offset), TWIN_LIST(, const uint32_t calCount), \
+               TWIN_LIST(0, 0), TWIN_LIST(0, 0))                                                            \
+    TWIN_QUANT(TWIN_LIST(parameter), scratch, TWIN_LIST(const LocalTensor<T>& scaleTensor, const T offset), \
+               detail::channels(scaleTensor), detail::one_number(offset),                                   \
+               TWIN_LIST(, const uint32_t scaleCount, const uint32_t calCount), TWIN_LIST(scaleCount, 0),   \
+               TWIN_LIST(scaleTensor.GetSize(), 0))                                                         \
+    TWIN_QUANT(TWIN_LIST(parameter), scratch,                                                               \
+               TWIN_LIST(const LocalTensor<T>& scaleTensor, const LocalTensor<T>& offsetTensor),            \
+               detail::channels(scaleTensor), detail::channels(offsetTensor),                               \
+               TWIN_LIST(, const uint32_t scaleCount, const uint32_t offsetCount, const uint32_t calCount), \
+               TWIN_LIST(scaleCount, offsetCount), TWIN_LIST(scaleTensor.GetSize(), offsetTensor.GetSize()))
 TWIN_QUANTS(TWIN_LIST(, const LocalTensor<uint8_t>& sharedTmpBuffer), sharedTmpBuffer.loc_)
 TWIN_QUANTS(, ::twin::spare())
 
@@ -151,7 +156,7 @@ namespace detail {
 template <typename dstT, typename scaleT, bool tensor, DeQuantMode mode>
 ::twin::Dequant dequant_of(const LocalTensor<dstT>& dst, const LocalTensor<int32_t>& src,
                            const ::twin::Coefficient& scale, const ::twin::Loc& tmp, const DequantParams& p,
-                           uint32_t count) {
+                           uint32_t count, uint32_t given = 0) {
     constexpr bool wide = ::twin::one_of<dstT, float, bfloat16_t>() && ::twin::one_of<scaleT, float, bfloat16_t>();
     constexpr bool pairs = tensor && IsSameType<dstT, half>::value && IsSameType<scaleT, uint64_t>::value;
     static_assert(wide || pairs,
@@ -170,6 +175,7 @@ template <typename dstT, typename scaleT, bool tensor, DeQuantMode mode>
     d.width = p.n;
     d.active = p.calCount;
     d.count = count;
+    d.given = given;
     if (mode == DeQuantMode::DEQUANT_WITH_SINGLE_ROW && p.m == 1 && p.calCount && p.calCount % block == 0 &&
         p.n % p.calCount == 0) {
         d.rows = p.n / p.calCount;
@@ -184,8 +190,8 @@ constexpr uint32_t all_of(const DequantParams& p) {
 }
 template <typename scaleT>
 DequantParams rows_of_scales(const LocalTensor<int32_t>& src, const LocalTensor<scaleT>& scale) {
-    uint32_t n = scale.GetSize();
-    return {n ? src.GetSize() / n : 0, n, n};
+    uint32_t n = scale.GetSize() ? scale.GetSize() : 1;  // a tensor without memory is found when it is read
+    return {src.GetSize() / n, n, n};
 }
 }  // namespace detail
 
@@ -202,17 +208,17 @@ DequantParams rows_of_scales(const LocalTensor<int32_t>& src, const LocalTensor<
     template <typename dstT, typename scaleT, DeQuantMode mode = DeQuantMode::DEQUANT_WITH_SINGLE_ROW>                 \
     void AscendDequant(const LocalTensor<dstT>& dstTensor, const LocalTensor<int32_t>& srcTensor,                      \
                        const LocalTensor<scaleT>& deqScale parameter, const uint32_t calCount, TWIN_HERE) {            \
-        ::twin::dequantize(                                                                                            \
-            detail::dequant_of<dstT, scaleT, true, mode>(dstTensor, srcTensor, detail::channels(deqScale), scratch,    \
-                                                         detail::rows_of_scales(srcTensor, deqScale), calCount),       \
-            here);                                                                                                     \
+        ::twin::dequantize(detail::dequant_of<dstT, scaleT, true, mode>(                                               \
+                               dstTensor, srcTensor, detail::channels(deqScale), scratch,                              \
+                               detail::rows_of_scales(srcTensor, deqScale), calCount, srcTensor.GetSize()),            \
+                           here);                                                                                      \
     }                                                                                                                  \
     template <typename dstT, typename scaleT, DeQuantMode mode = DeQuantMode::DEQUANT_WITH_SINGLE_ROW>                 \
     void AscendDequant(const LocalTensor<dstT>& dstTensor, const LocalTensor<int32_t>& srcTensor,                      \
                        const LocalTensor<scaleT>& deqScale parameter, TWIN_HERE) {                                     \
         ::twin::dequantize(detail::dequant_of<dstT, scaleT, true, mode>(                                               \
                                dstTensor, srcTensor, detail::channels(deqScale), scratch,                              \
-                               detail::rows_of_scales(srcTensor, deqScale), srcTensor.GetSize()),                      \
+                               detail::rows_of_scales(srcTensor, deqScale), srcTensor.GetSize(), srcTensor.GetSize()), \
                            here);                                                                                      \
     }                                                                                                                  \
     template <typename dstT, typename scaleT, DeQuantMode mode = DeQuantMode::DEQUANT_WITH_SINGLE_ROW>                 \

@@ -18,12 +18,13 @@ template <typename T> AscendC::LocalTensor<T> tensor_at(T* p, Here here) {
 
 }  // namespace twin
 
-#define TWIN_RAW(raw, name)                                                                                 \
-    template <typename T> void raw(T* dst, T* src0, T* src1, uint8_t repeat, uint8_t dBlk, uint8_t s0Blk,   \
-                                   uint8_t s1Blk, uint8_t dRep, uint8_t s0Rep, uint8_t s1Rep, TWIN_HERE) {  \
-        AscendC::name<T, false>(::twin::tensor_at(dst, here), ::twin::tensor_at(src0, here),                \
-                                ::twin::tensor_at(src1, here), uint64_t(0), repeat,                         \
-                                AscendC::BinaryRepeatParams(dBlk, s0Blk, s1Blk, dRep, s0Rep, s1Rep), here); \
+#define TWIN_RAW(raw, name)                                                                                       \
+    template <typename T> void raw(T* dst, T* src0, T* src1, ::twin::Arg8 repeat, ::twin::Arg8 dBlk,              \
+                                   ::twin::Arg8 s0Blk, ::twin::Arg8 s1Blk, ::twin::Arg8 dRep, ::twin::Arg8 s0Rep, \
+                                   ::twin::Arg8 s1Rep, TWIN_HERE) {                                               \
+        AscendC::name<T, false>(::twin::tensor_at(dst, here), ::twin::tensor_at(src0, here),                      \
+                                ::twin::tensor_at(src1, here), uint64_t(0), repeat,                               \
+                                AscendC::BinaryRepeatParams(dBlk, s0Blk, s1Blk, dRep, s0Rep, s1Rep), here);       \
     }
 TWIN_RAW(vadd, Add)
 TWIN_RAW(vsub, Sub)
@@ -35,11 +36,11 @@ TWIN_RAW(vand, And)
 TWIN_RAW(vor, Or)
 #undef TWIN_RAW
 
-#define TWIN_RAW(raw, name)                                                                                         \
-    template <typename T>                                                                                           \
-    void raw(T* dst, T* src, uint8_t repeat, uint16_t dBlk, uint16_t sBlk, uint8_t dRep, uint8_t sRep, TWIN_HERE) { \
-        AscendC::name<T, false>(::twin::tensor_at(dst, here), ::twin::tensor_at(src, here), uint64_t(0), repeat,    \
-                                AscendC::UnaryRepeatParams(dBlk, sBlk, dRep, sRep), here);                          \
+#define TWIN_RAW(raw, name)                                                                                      \
+    template <typename T> void raw(T* dst, T* src, ::twin::Arg8 repeat, ::twin::Arg16 dBlk, ::twin::Arg16 sBlk,  \
+                                   ::twin::Arg8 dRep, ::twin::Arg8 sRep, TWIN_HERE) {                            \
+        AscendC::name<T, false>(::twin::tensor_at(dst, here), ::twin::tensor_at(src, here), uint64_t(0), repeat, \
+                                AscendC::UnaryRepeatParams(dBlk, sBlk, dRep, sRep), here);                       \
     }
 TWIN_RAW(vabs, Abs)
 TWIN_RAW(vexp, Exp)
@@ -52,8 +53,8 @@ TWIN_RAW(vrsqrt, Rsqrt)
 #undef TWIN_RAW
 
 #define TWIN_RAW(raw, name)                                                                                           \
-    template <typename T, typename V> void raw(T* dst, T* src, V value, uint8_t repeat, uint16_t dBlk, uint16_t sBlk, \
-                                               uint8_t dRep, uint8_t sRep, TWIN_HERE) {                               \
+    template <typename T, typename V> void raw(T* dst, T* src, V value, ::twin::Arg8 repeat, ::twin::Arg16 dBlk,      \
+                                               ::twin::Arg16 sBlk, ::twin::Arg8 dRep, ::twin::Arg8 sRep, TWIN_HERE) { \
         AscendC::name<T, false>(::twin::tensor_at(dst, here), ::twin::tensor_at(src, here), T(value), uint64_t(0),    \
                                 repeat, AscendC::UnaryRepeatParams(dBlk, sBlk, dRep, sRep), here);                    \
     }
@@ -64,14 +65,14 @@ TWIN_RAW(vmins, Mins)
 TWIN_RAW(vlrelu, LeakyRelu)
 #undef TWIN_RAW
 
-template <typename T, typename V>
-void vector_dup(T* dst, V value, uint8_t repeat, uint16_t dBlk, uint16_t, uint8_t dRep, uint8_t, TWIN_HERE) {
+template <typename T, typename V> void vector_dup(T* dst, V value, ::twin::Arg8 repeat, ::twin::Arg16 dBlk, uint16_t,
+                                                  ::twin::Arg8 dRep, uint8_t, TWIN_HERE) {
     AscendC::Duplicate<T, false>(::twin::tensor_at(dst, here), T(value), uint64_t(0), repeat, dBlk, dRep, here);
 }
 
 // ---- reductions; with `mode` the sum goes to the register that get_acc_val reads, and nowhere else
-template <typename T>
-void vcadd(T* dst, T* src, uint8_t repeat, uint16_t dRep, uint16_t sBlk, uint16_t sRep, bool mode = false, TWIN_HERE) {
+template <typename T> void vcadd(T* dst, T* src, ::twin::Arg8 repeat, ::twin::Arg16 dRep, ::twin::Arg16 sBlk,
+                                 ::twin::Arg16 sRep, bool mode = false, TWIN_HERE) {
     if (!mode)
         return AscendC::WholeReduceSum<T, false>(::twin::tensor_at(dst, here), ::twin::tensor_at(src, here), int32_t(0),
                                                  repeat, dRep, sBlk, sRep, here);
@@ -82,19 +83,19 @@ void vcadd(T* dst, T* src, uint8_t repeat, uint16_t dRep, uint16_t sBlk, uint16_
     r.src0_rep = sRep;
     ::twin::accumulate(::twin::dt<T>(), ::twin::tensor_at(src, here).loc_, r, here);
 }
-template <typename T>
-void vcadd(std::nullptr_t, T* src, uint8_t repeat, uint16_t dRep, uint16_t sBlk, uint16_t sRep, bool, TWIN_HERE) {
+template <typename T> void vcadd(std::nullptr_t, T* src, ::twin::Arg8 repeat, ::twin::Arg16 dRep, ::twin::Arg16 sBlk,
+                                 ::twin::Arg16 sRep, bool, TWIN_HERE) {
     vcadd(src, src, repeat, dRep, sBlk, sRep, true, here);
 }
 #define TWIN_RAW(raw, name)                                                                                           \
-    template <typename T>                                                                                             \
-    void raw(T* dst, T* src, uint8_t repeat, uint16_t dRep, uint16_t sBlk, uint16_t sRep, TWIN_HERE) {                \
+    template <typename T> void raw(T* dst, T* src, ::twin::Arg8 repeat, ::twin::Arg16 dRep, ::twin::Arg16 sBlk,       \
+                                   ::twin::Arg16 sRep, TWIN_HERE) {                                                   \
         AscendC::name<T, false>(::twin::tensor_at(dst, here), ::twin::tensor_at(src, here), repeat, int32_t(0), dRep, \
                                 sBlk, sRep, here);                                                                    \
     }                                                                                                                 \
     namespace AscendC {                                                                                               \
-    template <typename T>                                                                                             \
-    void name##IntrinsicsImpl(T* dst, T* src, int32_t repeat, int32_t dRep, int32_t sBlk, int32_t sRep, TWIN_HERE) {  \
+    template <typename T> void name##IntrinsicsImpl(T* dst, T* src, ::twin::Arg8 repeat, ::twin::Arg16 dRep,          \
+                                                    ::twin::Arg16 sBlk, ::twin::Arg16 sRep, TWIN_HERE) {              \
         name<T, false>(::twin::tensor_at(dst, here), ::twin::tensor_at(src, here), repeat, int32_t(0), dRep, sBlk,    \
                        sRep, here);                                                                                   \
     }                                                                                                                 \
@@ -106,8 +107,8 @@ TWIN_RAW(vcpadd, PairReduceSum)
 #undef TWIN_RAW
 enum class Order_t : uint8_t { VALUE_INDEX, INDEX_VALUE, ONLY_VALUE, ONLY_INDEX };
 #define TWIN_RAW(raw, name)                                                                                           \
-    template <typename T>                                                                                             \
-    void raw(T* dst, T* src, uint8_t repeat, uint16_t dRep, uint16_t sBlk, uint16_t sRep, Order_t order, TWIN_HERE) { \
+    template <typename T> void raw(T* dst, T* src, ::twin::Arg8 repeat, ::twin::Arg16 dRep, ::twin::Arg16 sBlk,       \
+                                   ::twin::Arg16 sRep, Order_t order, TWIN_HERE) {                                    \
         AscendC::name<T, false>(::twin::tensor_at(dst, here), ::twin::tensor_at(src, here), int32_t(0), repeat, dRep, \
                                 sBlk, sRep, AscendC::ReduceOrder(order), here);                                       \
     }
@@ -117,12 +118,12 @@ TWIN_RAW(vcmin, WholeReduceMin)
 inline int64_t get_acc_val() { return AscendC::GetAccVal(); }
 
 // ---- conversions: the letter behind the types is the rounding
-#define TWIN_RAW(raw, to, from, mode)                                                                             \
-    inline void raw(to* dst, from* src, uint8_t repeat, uint16_t dBlk, uint16_t sBlk, uint8_t dRep, uint8_t sRep, \
-                    TWIN_HERE) {                                                                                  \
-        AscendC::Cast<to, from, false>(::twin::tensor_at(dst, here), ::twin::tensor_at(src, here),                \
-                                       AscendC::RoundMode::mode, uint64_t(0), repeat,                             \
-                                       AscendC::UnaryRepeatParams(dBlk, sBlk, dRep, sRep), here);                 \
+#define TWIN_RAW(raw, to, from, mode)                                                                \
+    inline void raw(to* dst, from* src, ::twin::Arg8 repeat, ::twin::Arg16 dBlk, ::twin::Arg16 sBlk, \
+                    ::twin::Arg8 dRep, ::twin::Arg8 sRep, TWIN_HERE) {                               \
+        AscendC::Cast<to, from, false>(::twin::tensor_at(dst, here), ::twin::tensor_at(src, here),   \
+                                       AscendC::RoundMode::mode, uint64_t(0), repeat,                \
+                                       AscendC::UnaryRepeatParams(dBlk, sBlk, dRep, sRep), here);    \
     }
 #define TWIN_RAW_ROUNDED(raw, to, from)    \
     TWIN_RAW(raw##r, to, from, CAST_RINT)  \

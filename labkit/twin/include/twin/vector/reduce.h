@@ -4,13 +4,16 @@
 
 namespace AscendC {
 
+// CANN declares repeats and strides as int32_t, and hands them to instructions whose fields have 8 and 16 bits: they
+// are Arg8 and Arg16 here, so that a value that is cut off is found. Only the repeats of ReduceSum, ReduceMax and
+// ReduceMin may be more than 255: those functions take several instructions.
 namespace detail {
 template <typename M>
-::twin::Rep reduce_rep(M mask, int32_t times, int32_t dstRep, int32_t srcBlk, int32_t srcRep, bool own = true) {
+::twin::Rep reduce_rep(M mask, int32_t times, uint16_t dstRep, uint16_t srcBlk, uint16_t srcRep, bool own = true) {
     ::twin::Rep r = masked(mask, times, own);
-    r.dst_rep = uint16_t(dstRep);
-    r.src0_blk = uint16_t(srcBlk);
-    r.src0_rep = uint16_t(srcRep);
+    r.dst_rep = dstRep;
+    r.src0_blk = srcBlk;
+    r.src0_rep = srcRep;
     return r;
 }
 constexpr uint64_t lanes(int32_t n) { return n < 0 ? 0 : uint64_t(n); }
@@ -32,7 +35,7 @@ template <typename T, bool isSetMask = true> void ReduceSum(const LocalTensor<T>
 #define TWIN_REDUCE_SUM_BY(masktype)                                                                                \
     template <typename T> void ReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src,                      \
                                          const LocalTensor<T>& sharedTmpBuffer, masktype, const int32_t repeatTime, \
-                                         const int32_t srcRepStride, TWIN_HERE) {                                   \
+                                         const ::twin::Arg16 srcRepStride, TWIN_HERE) {                             \
         TWIN_ALLOW("ReduceSum", "half and float", half, float);                                                     \
         ::twin::reduce(::twin::Op::ReduceSum, ::twin::dt<T>(), dst.loc_, src.loc_, sharedTmpBuffer.loc_,            \
                        detail::reduce_rep(detail::lanes(mask), repeatTime, 1, 1, srcRepStride), false, here);       \
@@ -53,7 +56,7 @@ TWIN_REDUCE_SUM_BY(const uint64_t mask[])
 #define TWIN_REDUCE_EXTREME_BY(name, masktype)                                                                   \
     template <typename T> void name(const LocalTensor<T>& dst, const LocalTensor<T>& src,                        \
                                     const LocalTensor<T>& sharedTmpBuffer, masktype, const int32_t repeatTime,   \
-                                    const int32_t srcRepStride, bool calIndex = false, TWIN_HERE) {              \
+                                    const ::twin::Arg16 srcRepStride, bool calIndex = false, TWIN_HERE) {        \
         TWIN_ALLOW(#name, "half and float", half, float);                                                        \
         ::twin::reduce(::twin::Op::name, ::twin::dt<T>(), dst.loc_, src.loc_, sharedTmpBuffer.loc_,              \
                        detail::reduce_rep(detail::lanes(mask), repeatTime, 1, 1, srcRepStride), calIndex, here); \
@@ -66,19 +69,19 @@ TWIN_REDUCE_EXTREME(ReduceMin)
 // BlockReduce* and PairReduceSum the repeats.
 #define TWIN_REDUCE_REP(name, first, second)                                                                          \
     template <typename T, bool isSetMask = true>                                                                      \
-    void name(const LocalTensor<T>& dst, const LocalTensor<T>& src, first, second, const int32_t dstRepStride,        \
-              const int32_t srcBlkStride, const int32_t srcRepStride, TWIN_HERE) {                                    \
+    void name(const LocalTensor<T>& dst, const LocalTensor<T>& src, first, second, const ::twin::Arg16 dstRepStride,  \
+              const ::twin::Arg16 srcBlkStride, const ::twin::Arg16 srcRepStride, TWIN_HERE) {                        \
         TWIN_ALLOW(#name, "half and float", half, float);                                                             \
         ::twin::reduce_rep(                                                                                           \
             ::twin::Op::name, ::twin::dt<T>(), dst.loc_, src.loc_,                                                    \
             detail::reduce_rep(detail::lanes(mask), repeatTime, dstRepStride, srcBlkStride, srcRepStride, isSetMask), \
             false, here);                                                                                             \
     }
-TWIN_REDUCE_REP(WholeReduceSum, const int32_t mask, const int32_t repeatTime)
-TWIN_REDUCE_REP(WholeReduceSum, const uint64_t mask[], const int32_t repeatTime)
-#define TWIN_REPEATS_FIRST(name)                                        \
-    TWIN_REDUCE_REP(name, const int32_t repeatTime, const int32_t mask) \
-    TWIN_REDUCE_REP(name, const int32_t repeatTime, const uint64_t mask[])
+TWIN_REDUCE_REP(WholeReduceSum, const int32_t mask, const ::twin::Arg8 repeatTime)
+TWIN_REDUCE_REP(WholeReduceSum, const uint64_t mask[], const ::twin::Arg8 repeatTime)
+#define TWIN_REPEATS_FIRST(name)                                             \
+    TWIN_REDUCE_REP(name, const ::twin::Arg8 repeatTime, const int32_t mask) \
+    TWIN_REDUCE_REP(name, const ::twin::Arg8 repeatTime, const uint64_t mask[])
 TWIN_REPEATS_FIRST(BlockReduceSum)
 TWIN_REPEATS_FIRST(BlockReduceMax)
 TWIN_REPEATS_FIRST(BlockReduceMin)
@@ -86,8 +89,8 @@ TWIN_REPEATS_FIRST(PairReduceSum)
 
 #define TWIN_WHOLE_REDUCE_BY(name, masktype)                                                                          \
     template <typename T, bool isSetMask = true>                                                                      \
-    void name(const LocalTensor<T>& dst, const LocalTensor<T>& src, masktype, const int32_t repeatTime,               \
-              const int32_t dstRepStride, const int32_t srcBlkStride, const int32_t srcRepStride,                     \
+    void name(const LocalTensor<T>& dst, const LocalTensor<T>& src, masktype, const ::twin::Arg8 repeatTime,          \
+              const ::twin::Arg16 dstRepStride, const ::twin::Arg16 srcBlkStride, const ::twin::Arg16 srcRepStride,   \
               ReduceOrder order = ReduceOrder::ORDER_VALUE_INDEX, TWIN_HERE) {                                        \
         TWIN_ALLOW(#name, "half and float", half, float);                                                             \
         ::twin::Rep r = detail::reduce_rep(detail::lanes(mask), repeatTime, dstRepStride, srcBlkStride, srcRepStride, \
@@ -103,12 +106,12 @@ TWIN_WHOLE_REDUCE(WholeReduceMax)
 TWIN_WHOLE_REDUCE(WholeReduceMin)
 
 // WholeReduceSum under an older name, its arguments in another order; dstBlkStride has no effect.
-#define TWIN_REPEAT_REDUCE(masktype)                                                                               \
-    template <typename T, bool isSetMask = true>                                                                   \
-    void RepeatReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src, const int32_t repeatTime, masktype, \
-                         const int32_t dstBlkStride, const int32_t srcBlkStride, const int32_t dstRepStride,       \
-                         const int32_t srcRepStride, TWIN_HERE) {                                                  \
-        WholeReduceSum<T, isSetMask>(dst, src, mask, repeatTime, dstRepStride, srcBlkStride, srcRepStride, here);  \
+#define TWIN_REPEAT_REDUCE(masktype)                                                                              \
+    template <typename T, bool isSetMask = true>                                                                  \
+    void RepeatReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src, const ::twin::Arg8 repeatTime,     \
+                         masktype, const ::twin::Arg16 dstBlkStride, const ::twin::Arg16 srcBlkStride,            \
+                         const ::twin::Arg16 dstRepStride, const ::twin::Arg16 srcRepStride, TWIN_HERE) {         \
+        WholeReduceSum<T, isSetMask>(dst, src, mask, repeatTime, dstRepStride, srcBlkStride, srcRepStride, here); \
     }
 TWIN_REPEAT_REDUCE(const int32_t mask)
 TWIN_REPEAT_REDUCE(const uint64_t mask[])
@@ -116,10 +119,10 @@ TWIN_REPEAT_REDUCE(const uint64_t mask[])
 // ---- the names of CANN 9.1 for the same instructions; here the mask always comes first
 enum class ReduceType { NONE = -1, SUM, MAX, MIN };
 #define TWIN_REDUCE_BY(masktype)                                                                                       \
-    template <ReduceType reduceType, typename T, typename U, bool isSetMask = true>                                    \
-    void ReduceRepeat(const LocalTensor<T>& dst, const LocalTensor<U>& src, masktype, const int32_t repeatTime,        \
-                      const int32_t dstRepStride, const int32_t srcBlkStride, const int32_t srcRepStride,              \
-                      ReduceOrder order = ReduceOrder::ORDER_VALUE_INDEX, TWIN_HERE) {                                 \
+    template <ReduceType reduceType, typename T, typename U, bool isSetMask = true> void ReduceRepeat(                 \
+        const LocalTensor<T>& dst, const LocalTensor<U>& src, masktype, const ::twin::Arg8 repeatTime,                 \
+        const ::twin::Arg16 dstRepStride, const ::twin::Arg16 srcBlkStride, const ::twin::Arg16 srcRepStride,          \
+        ReduceOrder order = ReduceOrder::ORDER_VALUE_INDEX, TWIN_HERE) {                                               \
         static_assert(std::is_same_v<T, U>, "ReduceRepeat on Atlas A2 has one type for dst and src");                  \
         if constexpr (reduceType == ReduceType::SUM)                                                                   \
             WholeReduceSum<T, isSetMask>(dst, src, mask, repeatTime, dstRepStride, srcBlkStride, srcRepStride, here);  \
@@ -130,9 +133,10 @@ enum class ReduceType { NONE = -1, SUM, MAX, MIN };
             WholeReduceMin<T, isSetMask>(dst, src, mask, repeatTime, dstRepStride, srcBlkStride, srcRepStride, order,  \
                                          here);                                                                        \
     }                                                                                                                  \
-    template <ReduceType reduceType, typename T, typename U, bool isSetMask = true> void ReduceDataBlock(              \
-        const LocalTensor<T>& dst, const LocalTensor<U>& src, masktype, const int32_t repeatTime,                      \
-        const int32_t dstRepStride, const int32_t srcBlkStride, const int32_t srcRepStride, TWIN_HERE) {               \
+    template <ReduceType reduceType, typename T, typename U, bool isSetMask = true>                                    \
+    void ReduceDataBlock(const LocalTensor<T>& dst, const LocalTensor<U>& src, masktype,                               \
+                         const ::twin::Arg8 repeatTime, const ::twin::Arg16 dstRepStride,                              \
+                         const ::twin::Arg16 srcBlkStride, const ::twin::Arg16 srcRepStride, TWIN_HERE) {              \
         static_assert(std::is_same_v<T, U>, "ReduceDataBlock on Atlas A2 has one type for dst and src");               \
         if constexpr (reduceType == ReduceType::SUM)                                                                   \
             BlockReduceSum<T, isSetMask>(dst, src, repeatTime, mask, dstRepStride, srcBlkStride, srcRepStride, here);  \
@@ -140,9 +144,10 @@ enum class ReduceType { NONE = -1, SUM, MAX, MIN };
             BlockReduceMax<T, isSetMask>(dst, src, repeatTime, mask, dstRepStride, srcBlkStride, srcRepStride, here);  \
         else BlockReduceMin<T, isSetMask>(dst, src, repeatTime, mask, dstRepStride, srcBlkStride, srcRepStride, here); \
     }                                                                                                                  \
-    template <ReduceType reduceType, typename T, typename U, bool isSetMask = true> void ReducePairElem(               \
-        const LocalTensor<T>& dst, const LocalTensor<U>& src, masktype, const int32_t repeatTime,                      \
-        const int32_t dstRepStride, const int32_t srcBlkStride, const int32_t srcRepStride, TWIN_HERE) {               \
+    template <ReduceType reduceType, typename T, typename U, bool isSetMask = true>                                    \
+    void ReducePairElem(const LocalTensor<T>& dst, const LocalTensor<U>& src, masktype, const ::twin::Arg8 repeatTime, \
+                        const ::twin::Arg16 dstRepStride, const ::twin::Arg16 srcBlkStride,                            \
+                        const ::twin::Arg16 srcRepStride, TWIN_HERE) {                                                 \
         static_assert(reduceType == ReduceType::SUM, "ReducePairElem adds pairs: ReduceType::SUM is all there is");    \
         static_assert(std::is_same_v<T, U>, "ReducePairElem on Atlas A2 has one type for dst and src");                \
         PairReduceSum<T, isSetMask>(dst, src, repeatTime, mask, dstRepStride, srcBlkStride, srcRepStride, here);       \
