@@ -45,10 +45,13 @@ __aicore__ inline void Broaden(const AscendC::LocalTensor<float>& blocks, const 
 }
 
 // y = x * one number for each row, given as blocks: 64 columns of all rows in an instruction, which reads a row's block eight times.
-__aicore__ inline void ScaleRows(const AscendC::LocalTensor<float>& y, const AscendC::LocalTensor<float>& x, const AscendC::LocalTensor<float>& blocks, uint32_t rows, uint32_t pitch)
+// What lies behind the end of a row is left alone: a zero there, times a number that is none, would spoil the sum of the row that comes next.
+__aicore__ inline void ScaleRows(const AscendC::LocalTensor<float>& y, const AscendC::LocalTensor<float>& x, const AscendC::LocalTensor<float>& blocks, uint32_t rows, uint32_t pitch,
+                                 uint32_t width)
 {
     uint8_t row = static_cast<uint8_t>(pitch / 8);
     for (uint32_t at = 0; at < pitch; at += LANES) {
-        AscendC::Mul(y[at], x[at], blocks, static_cast<uint64_t>(LANES), static_cast<uint8_t>(rows), AscendC::BinaryRepeatParams(1, 1, 0, row, row, 1));
+        uint64_t lanes = LeastOf(LANES, width - at);
+        AscendC::Mul(y[at], x[at], blocks, lanes, static_cast<uint8_t>(rows), AscendC::BinaryRepeatParams(1, 1, 0, row, row, 1));
     }
 }

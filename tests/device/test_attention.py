@@ -188,3 +188,14 @@ def test_which_attention_is_one_kernel(what, shape, more, mask, causal, fused):
             assert not fused, what
     one = any("fused_attention_overrideable" in name for name in seen)
     assert one == fused, f"{what}: {'one kernel' if one else 'in parts'}, of {sorted(set(seen))}"
+
+
+@pytest.mark.parametrize("rows, columns", [(0, 8), (8, 0), (0, 0)])
+def test_an_attention_of_nothing_takes_a_time_that_is_a_number(rows, columns):
+    q, k, v = (t.half().npu() for t in draw(rows, columns, N))
+    begin, end = (torch.npu.Event(enable_timing=True) for _ in range(2))
+    begin.record()
+    F.scaled_dot_product_attention(q, k, v)
+    end.record()
+    torch.npu.synchronize()
+    assert 0 < begin.elapsed_time(end) < 1

@@ -248,3 +248,17 @@ def test_the_operators_choose_their_cores_well(name, rows):
     best = min(FUSED.timed(name, rows, 4096, blocks=min(b, rows)).time_us for b in (1, 4, 12, 32, 48))
     assert FUSED.timed(name, rows, 4096).time_us < 1.125 * best
     assert FUSED.blocks_for(name, rows, 4096) <= TIMES.constant("rows_torch.h", "CORES") and name_of(HALF) == "float16"
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("rows, width", [(9000, 100), (3000, 600)])
+def test_a_row_that_is_no_number_spoils_no_other(ops, name, rows, width):
+    """Float is computed in place: the zeros behind a row's end have to stay for the row that comes there next."""
+    x, residual = values((rows, width), FLOAT, 7, 1.0), values((rows, width), FLOAT, 8, 1.0)
+    x[5], x[77, 3] = float("nan"), float("inf")
+    weight, bias = (t.npu() for t in columns(width, FLOAT))
+    if name == "residual_rms_norm":
+        y = ops.residual_rms_norm(x.npu(), residual.npu(), weight)[0]
+    else:
+        y = ops.layer_norm_gelu(x.npu(), weight, bias)[0]
+    assert y.cpu().isnan().any(-1).nonzero().flatten().tolist() == [5, 77]

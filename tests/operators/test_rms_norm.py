@@ -149,3 +149,14 @@ def test_refused(ops):
         ops.rms_norm_backward(x, x, weight, rstd.half())
     with pytest.raises(RuntimeError, match=r"rms_norm gives Float\[4, 1\]"):
         ops.rms_norm_backward(x, x, weight, rstd[:2])
+
+
+@pytest.mark.parametrize("rows, width", [(9000, 100), (3000, 600)])
+def test_a_row_that_is_no_number_spoils_no_other(ops, rows, width):
+    """Float is computed in place: the zeros behind a row's end have to stay for the row that comes there next."""
+    x, weight, dy = (values(shape, torch.float32, 7, 1.0) for shape in [(rows, width), (width,), (rows, width)])
+    x[5], x[77, 3], dy[200] = float("nan"), float("inf"), float("nan")
+    y, rstd = ops.rms_norm(x.npu(), weight.npu())
+    dx = ops.rms_norm_backward(dy.npu(), x.npu(), weight.npu(), rstd)[0]
+    assert y.cpu().isnan().any(-1).nonzero().flatten().tolist() == [5, 77]
+    assert dx.cpu().isnan().any(-1).nonzero().flatten().tolist() == [5, 77, 200]

@@ -297,3 +297,14 @@ def test_the_table():
         assert float(row["chain_over_fused"]) > 1 and float(row["device_over_fused"]) > 1, row
     for found, row in zip(TIMES.rows(TIMES.SHAPES[1:2]), rows[2:4]):
         assert TIMES.written(found) == row
+
+
+@pytest.mark.parametrize("rows, width", [(9000, 100), (3000, 600)])
+def test_a_row_that_is_no_number_spoils_no_other(op, rows, width):
+    """Float is computed in place: the zeros behind a row's end have to stay for the row that comes there next."""
+    x, dy = values((rows, width), FLOAT, 7, 1.0), values((rows, width), FLOAT, 8, 1.0)
+    x[5], dy[100] = float("nan"), float("nan")
+    shares = op(x.npu())
+    dx = torch.ops.lab.softmax_mask_dropout_backward(dy.npu(), shares)
+    assert shares.cpu().isnan().any(-1).nonzero().flatten().tolist() == [5]
+    assert dx.cpu().isnan().any(-1).nonzero().flatten().tolist() == [5, 100]

@@ -423,6 +423,7 @@ private:
     // 128 queries of one head at a time: their two products on the cube, their softmax on its two vector cores.
     double attention(const Call& call, const ClassCosts& c, double& cores) const {
         const Operand &q = call.operands[call.backward], &k = call.operands[size_t(call.backward) + 1];
+        if (!q.numel || !k.numel) return 0;  // no query or no key: nothing that the sizes below could be divided by
         const double rows = double(q.size(2)), columns = double(k.size(2)), depth = double(q.size(1));
         const double heads = double(q.numel) / std::max(1.0, rows * depth),
                      shared = heads * columns * depth / double(k.numel);

@@ -120,3 +120,43 @@ def test_more_blocks_than_cores_cannot_meet():
 def test_the_cores_of_a_mixed_kernel_in_the_timeline():
     record = labkit.kernel(FILE, entry="neighbours")[2](rows(4), zeros(4, ROW), zeros(4, ROW), 1)
     assert sorted({(int(e["block"]), int(e["core"])) for e in record.timeline}) == [(0, 0), (0, 1), (1, 0), (1, 1)]
+
+
+STORES = """#include "kernel_operator.h"
+using namespace AscendC;
+extern "C" __global__ __aicore__ void met(GM_ADDR z, uint32_t later) {
+    TPipe pipe;
+    TBuf<> buffer;
+    pipe.InitBuffer(buffer, 4096);
+    LocalTensor<float> mine = buffer.Get<float>();
+    GlobalTensor<float> to;
+    to.SetGlobalBuffer((__gm__ float*)z, 1024);
+    Duplicate(mine, float(1 + GetBlockIdx()), 1024);
+    PipeBarrier<PIPE_ALL>();
+    if (GetBlockIdx() == 1) DataCopy(to, mine, 64);
+    if (GetBlockIdx() == 0) DataCopy(to[8], mine, 8);
+    PipeBarrier<PIPE_ALL>();
+    SyncAll();
+    if (later && GetBlockIdx() == 0) DataCopy(to, mine, 1024);
+    PipeBarrier<PIPE_ALL>();
+}
+extern "C" __global__ __aicore__ void numbers(GM_ADDR z, uint32_t step) {
+    GlobalTensor<int32_t> to;
+    to.SetGlobalBuffer((__gm__ int32_t*)z, 64);
+    for (uint32_t i = 0; i < 2; i++) to.SetValue(i * (1 + GetBlockIdx()), 5 + GetBlockIdx());
+    DataCacheCleanAndInvalid<int32_t, CacheLine::SINGLE_CACHE_LINE, DcciDst::CACHELINE_OUT>(to);
+}
+"""
+
+
+@pytest.mark.parametrize("later", [0, 1])
+def test_a_store_behind_a_meeting_hides_no_conflict_before_it(tmp_path, later):
+    (tmp_path / "stores.asc").write_text(STORES)
+    record = labkit.kernel(tmp_path / "stores.asc", entry="met")[2](torch.zeros(1024).npu(), later)
+    assert [(f.code, f.line, f.count) for f in record.findings] == [("gm-overlap", 13, 1)]
+
+
+def test_bytes_and_a_line_that_two_cores_share_are_two_findings(tmp_path):
+    (tmp_path / "stores.asc").write_text(STORES)
+    record = labkit.kernel(tmp_path / "stores.asc", entry="numbers")[2](torch.zeros(64, dtype=torch.int32).npu(), 0)
+    assert sorted((f.code, f.line, f.count) for f in record.findings) == [("gm-line", 22, 1), ("gm-overlap", 22, 1)]

@@ -59,6 +59,7 @@ def test_broadcast_says_what_does_not_fit(whole):  # noqa: F811
     start = noise(np.random.default_rng(0))
     whole(start, "Broadcast", "half", findings=["broadcast-shape"], mask=1, a=4, b=32, c=1, d=16)
     whole(start, "Broadcast", "half", findings=["adv-shape"], mask=1, a=4, b=20, c=1, d=20)
+    whole(start, "Broadcast", "int8", findings=["adv-shape"], mask=1, a=4, b=48, c=1, d=48)
 
 
 @pytest.mark.parametrize("t", ["half", "float", "int32"])
@@ -76,7 +77,7 @@ def test_pad(whole, host, t, rows, width, left, room, seed):  # noqa: F811
     value, x, start = int(rng.integers(-99, 99)), values(rng, rows * width, t).reshape(rows, width), noise(rng)
     if width % per == 0:
         data = int(rng.integers(width - per, width))
-        left, right = 0, int(rng.integers(1, width - data + 1))
+        left, right = 0, min(int(rng.integers(1, width - data + 1)), per - 1)
         want = x.copy()
         want[:, data : data + right] = value
     else:
@@ -111,18 +112,18 @@ def test_unpad(whole, host, t, rows, blocks, right, seed):  # noqa: F811
 
 def test_rows_that_cannot_be_padded(whole, host):  # noqa: F811
     start = noise(np.random.default_rng(0))
-    for data, left, right in [(16, 0, 1), (14, 1, 1), (14, 0, 3)]:
-        whole(
-            start,
-            "Pad",
-            "half",
-            tiling=host.tiling("pad", [4, 16], [4, data], 4096, 2),
-            findings=["pad-shape"],
-            a=left,
-            b=right,
-        )
-    whole(start, "Pad", "half", tiling=host.tiling("pad", [4, 13], [4, 13], 4096, 2), findings=["pad-shape"], a=0, b=2)
-    whole(start, "UnPad", "half", tiling=host.tiling("unpad", [4, 15], 2), findings=["pad-shape"], b=1)
+    wrong = [(16, 16, 0, 1), (16, 14, 1, 1), (16, 14, 0, 3), (16, 14, 0, 0), (16, 0, 0, 16)]
+    wrong += [(13, 13, 0, 2), (13, 13, 0, 19), (13, 13, 16, 3)]  # not up to a whole block, and past the next one
+    for width, data, left, right in wrong:
+        tiling = host.tiling("pad", [4, width], [4, data], 4096, 2)
+        whole(start, "Pad", "half", tiling=tiling, findings=["pad-shape"], a=left, b=right)
+
+
+def test_rows_that_cannot_be_cut(whole, host):  # noqa: F811
+    start = noise(np.random.default_rng(0))
+    for width, left, right in [(15, 0, 1), (64, 0, 0), (64, 0, 16), (64, 0, 20), (64, 1, 1)]:
+        tiling = host.tiling("unpad", [4, width], 2)
+        whole(start, "UnPad", "half", tiling=tiling, findings=["pad-shape"], a=left, b=right)
 
 
 MASKS = [[np.bool_, np.uint8], [np.uint16, np.int16], [np.uint32, np.int32]]

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 import twin_golden as golden
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -151,3 +152,47 @@ def test_an_assertion_prints_before_it_stops():
     assert record.codes() == ["assert"] and record.findings[0].count == 3
     assert record.output.splitlines() == [f"[block {b}] n is 7" for b in range(3)]
     assert record.findings[0].numbers["expr"] == "n < 5"
+
+
+ROUTES = """#include "kernel_operator.h"
+using namespace AscendC;
+extern "C" __global__ __cube__ void routes(GM_ADDR x, GM_ADDR y, uint32_t way) {
+    TPipe pipe;
+    TBuf<TPosition::A1> l1;
+    TBuf<TPosition::A2> l0a;
+    TBuf<TPosition::CO1> l0c;
+    pipe.InitBuffer(l1, 4096);
+    pipe.InitBuffer(l0a, 4096);
+    pipe.InitBuffer(l0c, 4096);
+    LocalTensor<half> a = l1.Get<half>(), b = l0a.Get<half>(), c = l0c.Get<half>();
+    GlobalTensor<half> gx, gy;
+    gx.SetGlobalBuffer((__gm__ half*)x, 1024);
+    gy.SetGlobalBuffer((__gm__ half*)y, 1024);
+    DataCopyExtParams row(1, 2048, 0, 0, 0);
+    DataCopyParams blocks(1, 64, 0, 0);
+    DataCopyPadExtParams<half> none(false, 0, 0, half(0));
+    if (way == 1) DataCopy(b, gx, 1024);
+    if (way == 2) DataCopy(c, gx, blocks);
+    if (way == 3) DataCopyPad(a, gx, row, none);
+    DataCopy(a, gx, 1024);
+    PipeBarrier<PIPE_ALL>();
+    if (way == 4) DataCopy(gy, c, blocks);
+    if (way == 5) DataCopyPad(gy, a, row);
+    DataCopy(gy, a, 1024);
+    PipeBarrier<PIPE_ALL>();
+}
+"""
+
+
+@pytest.mark.parametrize(
+    "way, says",
+    [(0, ""), (1, "DataCopy from GM to L0A"), (2, "DataCopy from GM to L0C"), (3, "DataCopyPad from GM to L1")]
+    + [(4, "DataCopy from L0C to GM"), (5, "DataCopyPad from L1 to GM")],
+)
+def test_ways_between_gm_and_a_cube_core(tmp_path, way, says):
+    (tmp_path / "routes.asc").write_text(ROUTES)
+    x = torch.arange(1024, dtype=torch.float16).npu()
+    y = torch.zeros_like(x)
+    record = labkit.kernel(tmp_path / "routes.asc")[1](x, y, way)
+    assert [f.code for f in record.findings] == ["copy-route"] * bool(says)
+    assert says in record.report() and equal(y.cpu(), x.cpu())

@@ -103,3 +103,75 @@ extern "C" __global__ __aicore__ void choose(GM_ADDR x, GM_ADDR z) {
     record = labkit.kernel(text=text, filename="choose.asc")[1](x.npu(), z)
     assert record.ok and not record.findings, record.report()
     assert equal(z.cpu(), x.clamp(min=0))
+
+
+OVER = """#include "kernel_operator.h"
+using namespace AscendC;
+extern "C" __global__ __aicore__ void over(GM_ADDR x, uint32_t form, uint32_t dst, uint32_t n) {
+    TPipe pipe;
+    TBuf<> bufX, bufB;
+    pipe.InitBuffer(bufX, 2 * 4096 * 4);
+    pipe.InitBuffer(bufB, 4096 * 4);
+    LocalTensor<float> a = bufX.Get<float>(), b = a[4096], bits = bufB.Get<float>();
+    LocalTensor<uint8_t> m = bits.ReinterpretCast<uint8_t>();
+    GlobalTensor<float> gx;
+    gx.SetGlobalBuffer((__gm__ float*)x, 4096);
+    DataCopy(a, gx, 4096);
+    DataCopy(b, gx, 4096);
+    DataCopy(bits, gx, 4096);
+    PipeBarrier<PIPE_ALL>();
+    uint64_t lanes = 64;
+    BinaryRepeatParams rep(1, 1, 1, 8, 8, 8);
+    if (form == 0) Compare(a[dst].ReinterpretCast<uint8_t>(), a, b, CMPMODE::LT, n);
+    if (form == 1) Compare(a[dst].ReinterpretCast<uint8_t>(), b, a, CMPMODE::LT, n);
+    if (form == 2) CompareScalar(a[dst].ReinterpretCast<uint8_t>(), a, 0.0f, CMPMODE::LT, n);
+    if (form == 3) Compare(a[dst].ReinterpretCast<uint8_t>(), a, b, CMPMODE::LT, lanes, uint8_t(n / 64), rep);
+    if (form == 4) Select(a[dst], m, a, b, SELMODE::VSEL_TENSOR_TENSOR_MODE, n);
+    if (form == 5) Select(a[dst], m, b, a, SELMODE::VSEL_CMPMASK_SPR, n);
+    if (form == 6) Select(a[dst], m, a, 1.0f, SELMODE::VSEL_TENSOR_SCALAR_MODE, n);
+    if (form == 7) Select(bits[dst], m, a, b, SELMODE::VSEL_TENSOR_TENSOR_MODE, n);
+    if (form == 8) Select(bits[dst], m, a, b, SELMODE::VSEL_TENSOR_TENSOR_MODE, lanes, uint8_t(n / 64), rep);
+    if (form == 9) Select(bits[dst], m, a, b, SELMODE::VSEL_CMPMASK_SPR, n);
+    if (form == 10) {
+        SetMaskCount();
+        SetVectorMask<float, MaskMode::COUNTER>(0, n);
+        Compare<float, false>(a, b, CMPMODE::EQ, MASK_PLACEHOLDER, rep);
+        SetMaskNorm();
+        ResetMask();
+        GetCmpMask(a);
+    }
+    PipeBarrier<PIPE_ALL>();
+    DataCopy(gx, a, 4096);
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def over(tmp_path_factory):
+    file = tmp_path_factory.mktemp("over") / "over.asc"
+    file.write_text(OVER)
+    kernel = labkit.kernel(file)
+    return lambda *args: kernel[1](torch.arange(4096, dtype=torch.float32).npu(), *args)
+
+
+@pytest.mark.parametrize(
+    "form, dst, n",
+    [(0, 64, 512), (1, 504, 512), (2, 64, 128), (3, 64, 512), (4, 8, 512), (5, 8, 64), (6, 8, 512), (7, 0, 128)]
+    + [(8, 0, 128)],
+)
+def test_bits_over_what_is_still_to_be_read(over, form, dst, n):
+    assert [f.code for f in over(form, dst, n).findings] == ["overlap"]
+
+
+@pytest.mark.parametrize(
+    "form, dst, n",
+    [(0, 0, 4096), (0, 8, 64), (2, 512, 512), (3, 0, 4096), (4, 0, 512), (5, 0, 500), (6, 512, 512), (7, 0, 64)]
+    + [(7, 64, 512), (8, 64, 512), (9, 0, 512)],
+)
+def test_bits_in_place_or_apart(over, form, dst, n):
+    assert not over(form, dst, n).findings
+
+
+@pytest.mark.parametrize("n", [64, 100_000, 1 << 24])
+def test_a_register_has_one_repeat_of_bits_in_counter_mode_too(over, n):
+    assert not over(10, 0, n).findings

@@ -97,11 +97,31 @@ constexpr int kNever[] = {
 };
 // What files are, which Landlock leaves alone. A program may do that in its own folder.
 constexpr int kMarks[] = {
-    SYS_fchmod,    SYS_fchmodat,  SYS_fchown,      SYS_fchownat,     SYS_utimensat,    SYS_setxattr,
-    SYS_lsetxattr, SYS_fsetxattr, SYS_removexattr, SYS_lremovexattr, SYS_fremovexattr,
+    SYS_fchmod,
+    SYS_fchmodat,
+    SYS_fchown,
+    SYS_fchownat,
+    SYS_utimensat,
+    SYS_setxattr,
+    SYS_lsetxattr,
+    SYS_fsetxattr,
+    SYS_removexattr,
+    SYS_lremovexattr,
+    SYS_fremovexattr,
 #ifdef SYS_chmod  // not on aarch64
-    SYS_chmod,     SYS_chown,     SYS_lchown,      SYS_utime,        SYS_utimes,       SYS_futimesat,
+    SYS_chmod,
+    SYS_chown,
+    SYS_lchown,
+    SYS_utime,
+    SYS_utimes,
+    SYS_futimesat,
 #endif
+    // Newer than the headers of most hosts, and the same on every processor: fchmodat2 (Linux 6.6), setxattrat and
+    // removexattrat (6.13), file_setattr (6.17).
+    452,
+    463,
+    466,
+    469,
 };
 
 class Filter {

@@ -1,7 +1,9 @@
+#include "launch/launch.h"
 
 #include <algorithm>
+#include <array>
+#include <map>
 
-#include "launch/launch.h"
 #include "launch/scheduler.h"
 #include "launch/timeline.h"
 #include "launch/whatif.h"
@@ -25,13 +27,16 @@ static bool in_workspace(const LaunchResult& result, const GmWrite& w) {
 
 // GM ranges that two blocks wrote: the last write wins, and on the hardware it is undefined which one is last.
 static void find_overlaps(LaunchResult& result, const std::vector<GmWrite>& all) {
-    const GmWrite* reach[2] = {};  // the write that extends furthest so far: of the plain ones, of the atomic ones
+    // Of the plain ones and of the atomic ones the write that extends furthest so far, between each two meetings of all
+    // cores: one from behind a meeting, or that a flag orders, conflicts with none of these and must not hide them.
+    std::map<uint32_t, std::array<const GmWrite*, 2>> furthest;
     for (const GmWrite& w : all) {
+        if (w.ordered) continue;
+        auto& reach = furthest.try_emplace(w.phase).first->second;
         const GmWrite* other = nullptr;
         // two atomic writes are no conflict; an atomic and a plain one are
         for (const GmWrite* r : {reach[0], w.atomic ? nullptr : reach[1]})
-            if (!other && r && w.lo < r->hi && w.block != r->block && w.phase == r->phase && !w.ordered && !r->ordered)
-                other = r;
+            if (!other && r && w.lo < r->hi && w.block != r->block) other = r;
         if (other) {
             Findings one;
             one.clear(w.block);
@@ -43,13 +48,7 @@ static void find_overlaps(LaunchResult& result, const std::vector<GmWrite>& all)
                         .add("second", w.block)
                         .add("bytes", std::min(w.hi, other->hi) - w.lo)
                         .add("address", w.lo));
-            bool known = false;
-            for (auto& f : result.across)
-                if (f.line == w.line && f.error == !same) {
-                    f.count++;
-                    known = true;
-                }
-            if (!known) result.across.push_back(one.list().front());
+            add_across(result, one.list().front());
         }
         const GmWrite*& mine = reach[w.atomic];
         if (!mine || w.hi > mine->hi) mine = &w;

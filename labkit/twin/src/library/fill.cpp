@@ -29,7 +29,7 @@ void broadcast(Dt t, Loc d, Loc s, Loc tmp, uint32_t dims, uint32_t axis, const 
                          .add("axis", axis));
         return core->refuse(d, n * size);
     }
-    if (!same && !one && !column) call.whole("bytes of a row", width * size, kBlock / (size == 1 ? 2 : 1));
+    if (!same && !one && !column) call.whole("bytes of a row", width * size, kBlock);
     if (!call.begin()) return;
     std::vector<uint8_t> x(core->at(s), core->at(s) + sn * size);
     for (uint64_t i = 0; i < n; i++)
@@ -57,8 +57,8 @@ namespace {
 struct Row {
     uint32_t width, data, left, right, block;  // elements
 };
-void report_row(const char* api, const Row& r, Loc d, uint64_t bytes, Here here) {
-    core->report("pad-shape", true, here,
+void report_row(const char* api, const Row& r, bool error, Here here) {
+    core->report("pad-shape", error, here,
                  Numbers()
                      .add("api", api)
                      .add("width", r.width)
@@ -66,12 +66,11 @@ void report_row(const char* api, const Row& r, Loc d, uint64_t bytes, Here here)
                      .add("left", r.left)
                      .add("right", r.right)
                      .add("block", r.block));
-    core->refuse(d, bytes);
 }
 }  // namespace
 
 // A matrix of `rows` rows. Rows of whole blocks keep their width, and the `right` columns after the `data` get the
-// value, all in the last block; other rows are extended by `left` and `right` to whole blocks.
+// value, all in the last block; other rows are extended by `left` and `right` up to the next whole block, no further.
 void pad(Dt t, Loc d, Loc s, Loc tmp, uint32_t rows, uint32_t width, uint32_t data, uint32_t left, uint32_t right,
          Value v, Here here) {
     core->last = here;
@@ -80,8 +79,12 @@ void pad(Dt t, Loc d, Loc s, Loc tmp, uint32_t rows, uint32_t width, uint32_t da
     bool whole = width % per == 0;
     uint32_t out = whole ? width : left + width + right;
     uint64_t sn = uint64_t(rows) * width * size, dn = uint64_t(rows) * out * size;
-    bool fits = whole ? !left && data < width && data + per >= width && data + right <= width : out % per == 0;
-    if (!fits) return report_row("Pad", {width, whole ? data : width, left, right, per}, d, dn, here);
+    bool fits = whole ? !left && right && right < per && data < width && data + per >= width && data + right <= width
+                      : out == whole_of(width, per);
+    if (!fits) {
+        report_row("Pad", {width, whole ? data : width, left, right, per}, true, here);
+        return core->refuse(d, dn);
+    }
     Call call(Op::Pad, here);
     call.in(s, sn).out(d, dn);
     if (!whole) call.scratch(tmp, 2 * 16 * kBlock, (uint64_t(rows) * width + 15) / 16 * 16 * kBlock * 2);
@@ -105,12 +108,15 @@ void pad(Dt t, Loc d, Loc s, Loc tmp, uint32_t rows, uint32_t width, uint32_t da
     call.end(dn);
 }
 
-void unpad(Dt t, Loc d, Loc s, uint32_t rows, uint32_t width, uint32_t right, Here here) {
+// Takes fewer elements than a block has off the right of each row, at least one.
+void unpad(Dt t, Loc d, Loc s, uint32_t rows, uint32_t width, uint32_t left, uint32_t right, Here here) {
     core->last = here;
     if (!rows || !width || !core->usable(d, 0, false, here, "dstTensor")) return;
     uint32_t size = size_of(t), per = kBlock / size;
-    if (width % per || right >= width)
-        return report_row("UnPad", {width, width, 0, right, per}, d, uint64_t(rows) * width * size, here);
+    bool fits = width % per == 0 && right && right < per;
+    // left has no effect on the device: the elements stay
+    if (!fits || left) report_row("UnPad", {width, width, left, right, per}, !fits, here);
+    if (!fits) return core->refuse(d, uint64_t(rows) * width * size);
     uint64_t kept = width - right, sn = uint64_t(rows) * width * size, dn = rows * kept * size;
     Call call(Op::UnPad, here);
     call.in(s, sn).out(d, dn);

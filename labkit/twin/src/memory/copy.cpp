@@ -49,6 +49,16 @@ void pad_block(uint8_t* dst, const uint8_t* src, const Dma& d, uint32_t piece, u
 
 }  // namespace
 
+// Between GM and a core DataCopy knows UB and L1, DataCopyPad UB alone; CANN's own functions do nothing for another
+// memory. Silent where the other kind of core has it: usable() speaks of that.
+bool gm_route(Mem local, bool in, const Dma& d, Here here) {
+    if (local == Mem::UB || (local == Mem::L1 && !d.pad) || !has(core->id.kind, local)) return true;
+    const char *there = name_of(local), *api = d.pad ? "DataCopyPad" : "DataCopy";
+    core->report("copy-route", true, here,
+                 Numbers().add("api", api).add("from", in ? "GM" : there).add("to", in ? there : "GM"));
+    return false;
+}
+
 bool plausible(Dma& d, Here here) {
     if (d.blocks > 4095 || (d.pad && d.len > 2097151) || (d.pad && (d.left * d.elem > 32u || d.right * d.elem > 32u))) {
         core->report("copy-params", true, here,
@@ -123,7 +133,8 @@ void copy_in(Loc dst, Gm src, const Dma& asked, Here here) {
     Dma d = asked;
     core->last = here;
     if (!moves(d)) return;
-    if (!plausible(d, here)) return core->refuse(dst, dst.bytes);
+    if ((dst.pos < kNowhere && !gm_route(dst.mem, true, d, here)) || !plausible(d, here))
+        return core->refuse(dst, dst.bytes);
     uint32_t piece = d.pad ? (d.len + (d.left + d.right) * d.elem + 31) / 32 * 32 : d.len;
     if (!core->usable(dst, extent(d, d.dst_stride, piece), false, here, "dst") ||
         !core->gm_usable(src, extent(d, d.src_stride, d.len), false, here, d.pad))
@@ -153,7 +164,8 @@ void copy_out(Gm dst, Loc src, const Dma& asked, Here here) {
     Dma d = asked;
     core->last = here;
     if (!moves(d)) return core->skip();
-    if (!plausible(d, here) || !core->usable(src, extent(d, d.src_stride, d.len), true, here, "src") ||
+    if ((src.pos < kNowhere && !gm_route(src.mem, false, d, here)) || !plausible(d, here) ||
+        !core->usable(src, extent(d, d.src_stride, d.len), true, here, "src") ||
         !core->gm_usable(dst, extent(d, d.dst_stride, d.len), true, here, d.pad))
         return core->skip();
     AtomicMode atomic = core->registers.atomic;

@@ -73,7 +73,8 @@ bool known_route(Loc dst, Loc src, LocalRoute& r, Here here) {
     }
     if (core->id.mixed && !has(core->id.kind, src.mem)) return false;  // the other kind of core does it
     if (route_of(dst.mem, src.mem, r)) return true;
-    core->report("copy-route", true, here, Numbers().add("from", name_of(src.mem)).add("to", name_of(dst.mem)));
+    core->report("copy-route", true, here,
+                 Numbers().add("api", "DataCopy").add("from", name_of(src.mem)).add("to", name_of(dst.mem)));
     core->unseen_writes = true;  // what it would have filled is not to be reported again
     return false;
 }
@@ -94,7 +95,8 @@ void copy_blocks(Loc dst, Loc src, uint32_t count, uint32_t len, uint32_t src_ga
 void copy_refused(Loc dst, Loc src, Here here) {
     core->last = here;
     if (core->id.mixed && !has(core->id.kind, src.mem)) return;
-    core->report("copy-route", true, here, Numbers().add("from", name_of(src.mem)).add("to", name_of(dst.mem)));
+    core->report("copy-route", true, here,
+                 Numbers().add("api", "DataCopy").add("from", name_of(src.mem)).add("to", name_of(dst.mem)));
     core->unseen_writes = true;
 }
 

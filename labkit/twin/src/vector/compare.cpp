@@ -26,6 +26,19 @@ bool mode_ok(Cmp mode, Op op, Dt t, Here here) {
     return false;
 }
 
+// Whether no repeat writes what a later one reads, where an element is a bit on one of the two sides: a repeat writes
+// `width` bytes, `step` from one repeat to the next, and reads `sw`.
+bool bits_apart(Loc d, uint64_t step, uint64_t width, Loc s, uint64_t sw, uint64_t times, Here here) {
+    uint64_t end = s.addr + times * sw;
+    bool bad = false;
+    for (uint64_t i = 0; i + 1 < times && !bad && d.mem == s.mem && d.addr < end; i++)
+        bad = d.addr + i * step < end && s.addr + (i + 1) * sw < d.addr + i * step + width;
+    if (bad)
+        core->report("overlap", true, here,
+                     Numbers().add("dst", d.addr).add("src", s.addr).add("bytes", (times - 1) * step + width));
+    return !bad;
+}
+
 // The second operand: a tensor, or a scalar's bits.
 struct Second {
     const Loc* tensor;
@@ -47,6 +60,10 @@ void compare_count(Cmp mode, Op op, Dt t, Loc d, Loc a, Second b, int32_t n, Her
     uint64_t bytes = uint64_t(n) * size_of(t), out = uint64_t(n) / 8;
     if (!core->usable(a, bytes, true, here, "src0") ||
         (b.tensor && !core->usable(*b.tensor, bytes, true, here, "src1")) || !core->usable(d, out, false, here, "dst"))
+        return core->refuse(d, out);
+    uint64_t times = bytes / kRepeat, once = out / times;
+    if (!bits_apart(d, once, once, a, kRepeat, times, here) ||
+        (b.tensor && !bits_apart(d, once, once, *b.tensor, kRepeat, times, here)))
         return core->refuse(d, out);
     auto k = core->issue(Pipe::V, op, here);
     core->book(k, a, uint32_t(bytes), false);
@@ -79,6 +96,7 @@ void compare_repeats(Cmp mode, Op op, Dt t, Loc d, Loc a, Second b, const Rep& r
     auto k = core->issue(Pipe::V, op, here);
     book_rep(k, a, s, r.src0_blk, r.src0_rep, s.size, false);
     if (b.tensor) book_rep(k, *b.tensor, s, r.src1_blk, r.src1_rep, s.size, false);
+    core->check_repeats(k, {d.mem, true, d.addr, uint32_t(out), lanes / 8, lanes / 8});
     core->book(k, d, uint32_t(out), true);
     each_repeat(s, a, b.tensor, r, [&](uint32_t i, const uint8_t* ta, const uint8_t* tb, uint32_t n) {
         b.compare(mode, t, core->at(d) + i * lanes / 8, ta, tb, n);
@@ -102,12 +120,14 @@ void compare(Cmp mode, Dt t, Loc d, Loc a, Value v, const Rep& r, Here here) {
     compare_repeats(mode, Op::CompareScalar, t, d, a, {nullptr, v.bits}, r, here);
 }
 
-// One repeat; a lane that is switched off leaves a 0.
+// One repeat, also where counter mode holds a number of elements for more; a lane that is switched off leaves a 0.
 void compare_register(Cmp mode, Dt t, Loc a, Loc b, const Rep& rep, Here here) {
     Rep r = rep;
     r.times = 1;
     Shape s(r, size_of(t));
     if (!rep_ok(s, here)) return;
+    s.r.times = 1;
+    s.last = s.top;
     if (!core->usable(a, s.extent(r.src0_blk, 0, s.size), true, here, "src0") ||
         !core->usable(b, s.extent(r.src1_blk, 0, s.size), true, here, "src1"))
         return;
@@ -115,8 +135,8 @@ void compare_register(Cmp mode, Dt t, Loc a, Loc b, const Rep& rep, Here here) {
     book_rep(k, a, s, r.src0_blk, 0, s.size, false);
     book_rep(k, b, s, r.src1_blk, 0, s.size, false);
     uint64_t bits[2] = {};
-    each_repeat(s, a, &b, r, [&](uint32_t i, const uint8_t* ta, const uint8_t* tb, uint32_t n) {
-        if (i == 0) math::compare(mode, t, reinterpret_cast<uint8_t*>(bits), ta, tb, n);
+    each_repeat(s, a, &b, r, [&](uint32_t, const uint8_t* ta, const uint8_t* tb, uint32_t n) {
+        math::compare(mode, t, reinterpret_cast<uint8_t*>(bits), ta, tb, n);
     });
     for (int i = 0; i < 2; i++) bits[i] &= s.r.mask[i];
     std::memcpy(core->vec.compare, bits, sizeof bits);
@@ -191,6 +211,9 @@ void select_repeats(Sel mode, Dt t, Loc d, Loc mask, const uint8_t* fixed, uint3
         (two && !core->usable(b, s.extent(r.src1_blk, r.src1_rep, s.size), true, here, "src1")) ||
         !core->usable(d, dn, false, here, "dst"))
         return core->refuse(d, dn);
+    uint64_t step = uint64_t(r.dst_rep) * kBlock;
+    if (!fixed && r.dst_blk == 1 && !bits_apart(d, step, s.once(1, s.size), mask, per, uint64_t(s.r.times), here))
+        return core->refuse(d, dn);
     auto k = core->issue(Pipe::V, Op::Select, here);
     core->book(k, mask, fixed ? loaded : uint32_t(bits), false);
     book_rep(k, a, s, r.src0_blk, r.src0_rep, s.size, false);
@@ -227,6 +250,10 @@ void select(Sel mode, Dt t, Loc d, Loc mask, Loc a, Loc b, Value v, int32_t n, H
     bool two = mode != Sel::TensorScalar;
     if (!core->usable(mask, bits, true, here, "mask") || !core->usable(a, bytes, true, here, "src0") ||
         (two && !core->usable(b, bytes, true, here, "src1")) || !core->usable(d, bytes, false, here, "dst"))
+        return core->refuse(d, bytes);
+    uint32_t size = size_of(t);
+    if (!overlap_ok(d, size, a, size, uint64_t(n), here) || (two && !overlap_ok(d, size, b, size, uint64_t(n), here)) ||
+        (mode != Sel::Mask && !bits_apart(d, kRepeat, kRepeat, mask, lanes / 8, (bytes + kRepeat - 1) / kRepeat, here)))
         return core->refuse(d, bytes);
     auto k = core->issue(Pipe::V, Op::Select, here);
     core->book(k, mask, uint32_t(bits), false);

@@ -7,7 +7,7 @@ namespace twin {
 void broadcast(Dt, Loc d, Loc s, Loc tmp, uint32_t dims, uint32_t axis, const uint32_t* to, const uint32_t* from, Here);
 void pad(Dt, Loc d, Loc s, Loc tmp, uint32_t rows, uint32_t width, uint32_t data, uint32_t left, uint32_t right,
          Value v, Here);
-void unpad(Dt, Loc d, Loc s, uint32_t rows, uint32_t width, uint32_t right, Here);
+void unpad(Dt, Loc d, Loc s, uint32_t rows, uint32_t width, uint32_t left, uint32_t right, Here);
 void fill_gm(Dt, Gm d, Value v, uint64_t n, Here);
 }  // namespace twin
 
@@ -59,7 +59,8 @@ void Pad(const LocalTensor<T>& dstTensor, const LocalTensor<T>& srcTensor, PadPa
 template <typename T> void UnPad(const LocalTensor<T>& dstTensor, const LocalTensor<T>& srcTensor, UnPadParams& p,
                                  const LocalTensor<uint8_t>&, UnPadTiling& tiling, TWIN_HERE) {
     detail::adv_type<T, int16_t, uint16_t, half, int32_t, uint32_t, float>();
-    ::twin::unpad(::twin::dt<T>(), dstTensor.loc_, srcTensor.loc_, tiling.srcHeight, tiling.srcWidth, p.rightPad, here);
+    ::twin::unpad(::twin::dt<T>(), dstTensor.loc_, srcTensor.loc_, tiling.srcHeight, tiling.srcWidth, p.leftPad,
+                  p.rightPad, here);
 }
 template <typename T> void UnPad(const LocalTensor<T>& dstTensor, const LocalTensor<T>& srcTensor, UnPadParams& p,
                                  UnPadTiling& tiling, TWIN_HERE) {
