@@ -6,7 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from labkit.bench.lies import rates
+from labkit.bench.lies import mismatch, rates, words
+from labkit.bench.lies.reading import says
 
 
 def case(output: str, dtypes=("float16", "float32"), numbers=(), bytes_=6_000_000, us=10.0, **region):
@@ -68,3 +69,32 @@ def test_copies_count():
 )
 def test_a_conversion_that_nothing_makes(output, dtypes, found):
     assert bool(list(rates.unconverted(case(output, dtypes)))) is found
+
+
+@pytest.mark.parametrize(
+    "line, held",
+    [
+        ("nothing is said about others, or fp32, or a cold L2", True),
+        ("fp32 was not measured", True),
+        ("this does not hold for fp32", True),
+        ("fp32: 10 us", False),
+        ("not one sample was lost", False),
+    ],
+)
+def test_what_a_report_does_not_claim(line, held):
+    assert bool(says(words.DISCLAIMS, line)) is held
+
+
+@pytest.mark.parametrize(
+    "one, other, found",
+    [
+        ((["float16"], [8]), (["float32"], [8]), ("float16", "float32")),
+        ((["float16"], [8]), (["float16"], [8]), None),
+        ((["float16"], [8]), (["float32"], [4]), None),  # another result
+        ((["float16"], [8]), (["int32"], [8]), None),
+        ((["float16", "float32"], [8]), (["float32"], [8]), None),  # several results
+    ],
+)
+def test_results_of_two_types(one, other, found):
+    side = [[{"gives_of": types, "gives": [shape]}] * 2 for types, shape in (one, other)]
+    assert mismatch._other_type(*side) == found

@@ -27,10 +27,11 @@ def mismatched(c: Case) -> Iterator[Finding]:
         if says(words.TRAINING, c.seen.output) and not says(words.ONLY, c.claims):
             yield c.find("mismatch", timed[-1]["line"], "forward", said=says(words.TRAINING, c.seen.output))
     floats = {d for r in timed for d in r["dtypes"] if d in words.DTYPES}
-    claimed = {d for d, pattern in words.DTYPES.items() if says(pattern, c.seen.output)}
+    report = "\n".join(line for line in c.seen.output.split("\n") if not says(words.DISCLAIMS, line))
+    claimed = {d for d, pattern in words.DTYPES.items() if says(pattern, report)}
     if not claimed:
         claimed = {d for d, pattern in words.DTYPES.items() if says(pattern, c.text.strings)}
-    if timed and floats and claimed - floats and _said_alone(c.seen.output, floats):
+    if timed and floats and claimed - floats and _said_alone(report, floats):
         yield c.find("mismatch", timed[-1]["line"], "dtype", claimed=sorted(claimed - floats), seen=sorted(floats))
     if timed and (shape := _unseen(c, timed)):
         seen = str(list(largest_of(shapes_of(timed[-1]))))
@@ -59,6 +60,8 @@ def mismatched(c: Case) -> Iterator[Finding]:
         )
         if mine and its and not mine & its and not mine | its <= claimed and c.compares:
             yield c.find("mismatch", other[0]["line"], "sides", one=sorted(mine), other=sorted(its))
+        elif (gives := _other_type(one, other)) and not set(gives) <= claimed and c.compares:
+            yield c.find("mismatch", other[0]["line"], "gives", one=gives[0], other=gives[1])
         elif one[0]["backward"] != other[0]["backward"] and c.compares:
             yield c.find("mismatch", other[0]["line"], "backward")
         elif (part := _shared(one, other)) and c.compares:
@@ -100,6 +103,18 @@ _CHECKS = {
     "allclose", "equal", "assert_close", "array_equal", "assert_allclose", "isclose", "assert_array_equal",
     "assert_array_almost_equal", "assert_almost_equal", "assertTrue",
 }  # fmt: skip
+
+
+def _other_type(one: list[dict], other: list[dict]) -> tuple[str, str] | None:
+    """The types of two results that have the same shape, where these differ: a constant in float32 promotes a whole
+    half-precision side."""
+    found = [({tuple(r["gives_of"]) for r in side}, {str(r["gives"]) for r in side}) for side in (one, other)]
+    (mine, shape), (its, other_shape) = found
+    if shape != other_shape or not len(mine) == len(its) == len(shape) == 1:
+        return None
+    a, b = (types.pop() for types in (mine, its))
+    floats = len(a) == len(b) == 1 and {*a, *b} <= {*words.DTYPES} - {"int8"}
+    return (a[0], b[0]) if floats and a != b else None
 
 
 def _said_alone(output: str, floats: set[str]) -> bool:

@@ -318,6 +318,7 @@ def _facts(notes: clocks.Notes, session) -> list[dict]:
                 "bytes": _passed(kernels),
                 "takes": sorted({a.shape for t in inside[:1] for a in t.inputs}),
                 "gives": sorted({o.shape for t in kernels[-1:] for o in t.outputs}),
+                "gives_of": sorted({o.dtype for t in kernels[-1:] for o in t.outputs}),
                 "takes_of": sorted({a.dtype for t in inside[:1] for a in t.inputs}),
                 "backward": any("ackward" in session.ranges[i].name for _, i in spans),
                 "beside": dict(Counter(name for at, name in notes.beside if region.start <= at <= region.end)),

@@ -113,6 +113,10 @@ DTYPES = {  # np.float64(1.5) is how a number is printed
     "float64": r"\bfp64\b|(?<!np\.)\bfloat64\b",
     "int8": r"\bint8\b",
 }
+DISCLAIMS = (  # what a report says that it does not say
+    r"\b(nothing|no claim|no statement|not|nor)\b[^.\n]{0,30}"
+    r"\b(said|claim\w*|measured|tried|cover\w*|apply|hold|known)\b|says? nothing|不(适用|涉及|说明)|未测|没有测"
+)
 CONCLUDES = (
     r"faster|slower|always|never|everywhere|whatever|in general|\bany (size|shape|tensor|input)|should|replace|verdict"
     r"|takeaway|recommend|prefer|convert|switch|\bbest\b|\bcheap|is fast|times as fast|\buse (the|a|it|this)\b"
