@@ -146,6 +146,19 @@ extern "C" __global__ __aicore__ void numbers(GM_ADDR z, uint32_t step) {
     for (uint32_t i = 0; i < 2; i++) to.SetValue(i * (1 + GetBlockIdx()), 5 + GetBlockIdx());
     DataCacheCleanAndInvalid<int32_t, CacheLine::SINGLE_CACHE_LINE, DcciDst::CACHELINE_OUT>(to);
 }
+extern "C" __global__ __aicore__ void strided(GM_ADDR z, uint32_t from, uint32_t count) {
+    TPipe pipe;
+    TBuf<> buffer;
+    pipe.InitBuffer(buffer, 4096);
+    LocalTensor<float> mine = buffer.Get<float>();
+    GlobalTensor<float> all;
+    all.SetGlobalBuffer((__gm__ float*)z, 1024);
+    Duplicate(mine, 1.0f, 1024);
+    PipeBarrier<PIPE_ALL>();
+    if (GetBlockIdx() == 0) DataCopy(mine, all, DataCopyParams(4, 2, 2, 0));
+    else DataCopy(all[from], mine, count);
+    PipeBarrier<PIPE_ALL>();
+}
 """
 
 
@@ -160,3 +173,12 @@ def test_bytes_and_a_line_that_two_cores_share_are_two_findings(tmp_path):
     (tmp_path / "stores.asc").write_text(STORES)
     record = labkit.kernel(tmp_path / "stores.asc", entry="numbers")[2](torch.zeros(64, dtype=torch.int32).npu(), 0)
     assert sorted((f.code, f.line, f.count) for f in record.findings) == [("gm-line", 22, 1), ("gm-overlap", 22, 1)]
+
+
+@pytest.mark.parametrize("start, count, read", [(0, 128, 256), (8, 8, 32), (8, 56, 96), (24, 64, 128), (16, 16, 0)])
+def test_an_unordered_read_of_rows_counts_the_bytes_of_all_of_them(tmp_path, start, count, read):
+    """Four rows of 64 bytes, 128 apart; another core stores to `count` numbers from `start` on."""
+    (tmp_path / "stores.asc").write_text(STORES)
+    record = labkit.kernel(tmp_path / "stores.asc", entry="strided")[2](torch.zeros(1024).npu(), start, count)
+    assert [f.code for f in record.findings] == ["gm-unordered"] * bool(read)
+    assert f" {read} bytes" in record.report() or not read, record.report()

@@ -12,9 +12,12 @@ uint64_t GmRead::of(uint64_t from, uint64_t to) const {
     if (from >= to) return 0;
     if (!exact && (to <= lo + kBlock - 1 || from >= hi - (kBlock - 1))) return 0;
     if (row == apart) return to - from;
-    uint64_t first = (from - lo) / apart, begin = lo + first * apart;
-    if (from < begin + row) return std::min(to, begin + row) - from;
-    return to > begin + apart ? std::min(to, begin + apart + row) - (begin + apart) : 0;
+    uint64_t first = (from - lo) / apart, last = (to - 1 - lo) / apart;  // rows
+    auto piece = [&](uint64_t i) {
+        uint64_t begin = std::max(lo + i * apart, from), end = std::min(lo + i * apart + row, to);
+        return end > begin ? end - begin : 0;
+    };
+    return last == first ? piece(first) : piece(first) + (last - first - 1) * row + piece(last);
 }
 
 void SharedReads::note(const GmRead& r) {
