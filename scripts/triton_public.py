@@ -13,7 +13,7 @@ tolerance are the test's. Of a tuned kernel the first configuration that fits UB
     refused    labkit.triton says that it does not take a kernel
     too large  no configuration fits UB
     late       more than --seconds
-    wrong      other numbers, or any other error
+    wrong      other numbers, or any other error; the process ended in a kernel
     not here   no test could call a kernel: what it imports is not there, upstream's front end refuses it, or the file
                skips it
 vllm, which vllm-ascend is a part of, is read from its source; STANDINS, which both import and which are not here, are
@@ -50,7 +50,7 @@ FILES = {"fla": ("tests/ops", "tests/modules"), "ascend": ("tests/e2e/nightly/si
 NAMES = {"fla": "flash-linear-attention", "ascend": "vllm-ascend"}
 UPSTREAM = r"No module named|cannot import name|CompilationError|power of 2|fixture '|torch.cuda|CUDA|NVIDIA"
 FIELDS = ["repository", "file", "test", "first", "outcome", "kernels", "note"]
-_state: dict = {"called": [], "done": set(), "rows": None}
+_state: dict = {"called": [], "begun": [], "done": set(), "rows": None, "file": "", "test": ""}
 
 
 def judged(outcome: str, text: str) -> str:
@@ -125,6 +125,9 @@ def pytest_configure(config):
 
     def noted(self, *args, **kwargs):
         _state["called"].append(self.fn.__name__ + "!")
+        if self.fn.__name__ not in _state["begun"]:  # the process may end in it
+            _state["begun"].append(self.fn.__name__)
+            row(_state["file"], _state["test"], "begun", " ".join(sorted(set(_state["called"]))), "")
         made = run(self, *args, **kwargs)
         _state["called"].remove(self.fn.__name__ + "!")
         _state["called"].append(self.fn.__name__)
@@ -177,7 +180,8 @@ def _late(*_):
 def pytest_runtest_setup(item):
     if str(item.path) in _state["done"]:
         pytest.skip("done")
-    _state["called"] = []
+    _state["called"], _state["begun"] = [], []
+    _state["file"], _state["test"] = item.nodeid.split("::", 1)
     signal.signal(signal.SIGALRM, _late)
     signal.alarm(int(os.environ["TRITON_PUBLIC_SECONDS"]))
 
@@ -249,8 +253,8 @@ def run(files: list[Path], folder: Path, roots: list[Path], seconds: int, standi
         "LABKIT_ARENA_GB": "8",
         "TRITON_CACHE_DIR": os.environ.get("TRITON_CACHE_DIR", str(folder / "cache")),
     }
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "triton_public", "-p", "no:cacheprovider", "-n", "0", "-x"]
-    command[-1:] = ["--noconftest", "--continue-on-collection-errors", "-c", os.devnull]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "triton_public", "-p", "no:cacheprovider", "-n", "0"]
+    command += ["--noconftest", "--continue-on-collection-errors", "-c", os.devnull]
     command += ["--rootdir", str(files[0].parent), "--import-mode", "importlib", *map(str, files)]
     out = None if os.environ.get("TRITON_PUBLIC_LONG") else subprocess.DEVNULL
     process = subprocess.Popen(command, env=environment, cwd=folder, stdout=out, stderr=out, start_new_session=True)
@@ -259,13 +263,18 @@ def run(files: list[Path], folder: Path, roots: list[Path], seconds: int, standi
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
+    return outcomes(rows.read_text(encoding="utf-8") if rows.exists() else "")
+
+
+def outcomes(rows: str) -> dict[str, list]:
+    """What run() answers, of the rows that its process left."""
     found: dict[str, list] = {}
-    for file, *rest in csv.reader(rows.open(encoding="utf-8")) if rows.exists() else ():
-        if file not in found or not found[file][2]:  # until a test has called a kernel
+    for file, *rest in csv.reader(rows.splitlines()):
+        if file not in found or found[file][1] == "begun" or not found[file][2]:  # until a test has called a kernel
             found[file] = rest
     for rest in found.values():
         if rest[1] == "begun":
-            rest[1:] = ["failed", "", "the process ended"]
+            rest[1:] = ["failed", rest[2], "the process ended"]
     return found
 
 

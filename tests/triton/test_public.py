@@ -18,7 +18,7 @@ import triton.language as tl
 import labkit.triton
 
 labkit.triton.install()
-from labkit import chips
+from labkit import chips, paths
 from labkit.triton import cube, kernel, memory, mixed, program
 
 N = 32
@@ -313,3 +313,33 @@ def test_any_module_may_be_imported_first(module):
     """Triton imports the back end while it is itself imported."""
     code = f"import {module}, triton; print('ascendc' in triton.backends.backends)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "True\n"
+
+
+# ---- scripts/triton_public.py
+
+
+PUBLIC = """
+@triton.jit
+def answers(x): tl.store(x, 1.0)
+@triton.jit
+def ends_the_process(x): tl.store(x, 2.0)
+class Ender:
+    dtype = torch.float32
+    def data_ptr(self): os._exit(3)
+def test_without_a_kernel(): pass
+def test_that_ends():
+    answers[(1,)](torch.zeros(1, device="npu"))
+    ends_the_process[(1,)](Ender())
+"""
+
+
+def test_a_process_that_ends_in_a_kernel_is_counted_as_wrong(monkeypatch, tmp_path):
+    """It was "not here: no test could call a kernel"."""
+    monkeypatch.syspath_prepend(paths.repo_root() / "scripts")
+    import triton_public
+
+    file = tmp_path / "test_ends.py"
+    file.write_text("import os, torch, triton, triton.language as tl\n" + PUBLIC, encoding="utf-8")
+    ((name, (test, outcome, kernels, note)),) = triton_public.run([file], tmp_path, [], 60, False).items()
+    assert (name, test, kernels) == ("test_ends.py", "test_that_ends", "answers ends_the_process!")
+    assert triton_public.judged(outcome, note) == "wrong"
