@@ -178,7 +178,11 @@ def run_space(function, args, case):
     odd = any(s & (s - 1) for s in sides)
     ahead = first[:4] == ends or (say("elsewhere", "在别处") if {*ends} <= {*first} else False)
     alike = 0.3 < small < 0.7 or (
-        say("no small ones", "没有小边长") if not small else say("too few small ones", "小边长太少") if small < 0.5 else False
+        say("no small ones", "没有小边长")
+        if not small
+        else say("too few small ones", "小边长太少")
+        if small < 0.5
+        else False
     )
     apart = any(h != w for _, _, h, w in first[4:])
     channels = len({c for _, c, _, _ in first[4:]}) > 1

@@ -46,11 +46,7 @@ def run_fold(function, args, case):
     with torch.no_grad():
         weight, bias = function(conv.weight, conv.bias, norm)
         got = nn.functional.conv2d(x, weight, bias, padding=conv.padding)
-        return {
-            "weight": weight,
-            "bias": bias,
-            "the same output": bool(torch.allclose(got, norm(conv(x)))),
-        }
+        return {"weight": weight, "bias": bias, "the same output": bool(torch.allclose(got, norm(conv(x))))}
 
 
 def may_cases(seed, quick):
