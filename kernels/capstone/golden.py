@@ -19,6 +19,7 @@ def unseen_cases(seed, quick):
         (say("read, and written past MTE3", "读了，但绕过 MTE3 写出"), 4096, 0, 16, 64, 2, 1, True),
         (say("half of the bytes", "只有一半的字节"), 2048, 1024, 16, 64, 2, 1, True),
         (say("two outputs", "两个输出"), 4096, 2048, 16, 64, 2, 2, True),
+        (say("every byte passes twice", "每个字节经过两次"), 12288, 4096, 16, 64, 3, 1, False),
     ]
     return [Case(name, tuple(args), expected) for name, *args, expected in asked]
 

@@ -160,6 +160,8 @@ def space_cases(seed, quick):
         say("in range", "在范围内"): True,
         say("sides that are no power of two", "有边长不是 2 的幂"): True,
         say("small and large sides alike", "小边长与大边长一样常见"): True,
+        say("sides of one shape that differ", "有形状的高和宽不同"): True,
+        say("several numbers of channels", "通道数有多种"): True,
     }
     return [Case(f"seed={seed + i}", (seed + i, 60), expected) for i in range(1 if quick else 3)]
 
@@ -174,7 +176,17 @@ def run_space(function, args, case):
     fits = all(n == 1 and c % 16 == 0 and 16 <= c <= 128 and 1 <= min(h, w) <= max(h, w) <= 63 for n, c, h, w in first)
     small = sum(s < 8 for s in sides) / max(1, len(sides))
     odd = any(s & (s - 1) for s in sides)
-    said = again == first, other != first, len(first), first[:4] == ends, fits, odd, 0.3 < small < 0.7
+    ahead = first[:4] == ends or (say("elsewhere", "在别处") if {*ends} <= {*first} else False)
+    alike = 0.3 < small < 0.7 or (
+        say("no small ones", "没有小边长")
+        if not small
+        else say("too few small ones", "小边长太少")
+        if small < 0.5
+        else False
+    )
+    apart = any(h != w for _, _, h, w in first[4:])
+    channels = len({c for _, c, _, _ in first[4:]}) > 1
+    said = again == first, other != first, len(first), ahead, fits, odd, alike, apart, channels
     return dict(zip(case.expected, said))
 
 

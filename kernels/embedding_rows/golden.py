@@ -100,7 +100,7 @@ ROWS = 151_674
 
 
 def choose_cases(seed, quick):
-    """Far from where the two ways take the same time, but for one that SYNC decides and four that each term decides."""
+    """Far from where the two ways take the same time, but for one that SYNC decides and six that each term decides."""
     asked = (
         (say("all ids alike rare", "所有 id 都很少出现"), (8192, 80, 0.0, False, False), "scatter"),
         (say("one id alone", "只有一个 id"), (8192, 80, 1.0, False, False), "segments"),
@@ -115,6 +115,12 @@ def choose_cases(seed, quick):
         (say("waits longer than the sort alone", "等待比单独排序长"), (8192, 80, 0.05, False, False), "scatter"),
         (say("16-bit rows, short and few", "16 位的行，又短又少"), (2048, 12, 0.0, True, False), "scatter"),
         (say("16-bit rows, a little longer", "16 位的行，稍长"), (2048, 13, 0.0, True, False), "segments"),
+        (say("16-bit rows, very many", "16 位的行，非常多"), (131_072, 200, 0.0, True, False), "segments"),
+        (
+            say("16-bit rows, more ids than rows of the table", "16 位的行，id 比表的行还多"),
+            (200_000, 250, 0.0, True, False),
+            "scatter",
+        ),
         (
             say("what moves hides most of the waiting", "搬运盖住了大部分等待"),
             (8192, 1000, 0.115, False, False),

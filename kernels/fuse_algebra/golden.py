@@ -25,27 +25,28 @@ def layers(channels: int, out: int, kernel: int, bias: bool, seed: int) -> tuple
 
 
 def fold_cases(seed, quick):
-    right = {"weight": True, "bias": True, "the same output": True}
-    return [
-        Case(f"{c} to {o} channels, kernel {k}{'' if b else ', no bias'}", (c, o, k, b, seed + i), right)
-        for i, (c, o, k, b) in enumerate(SHAPES)
-    ]
+    made = []
+    for i, (c, o, k, b) in enumerate(SHAPES):
+        conv, norm, _ = layers(c, o, k, b, seed + i)
+        with torch.no_grad():
+            scale = norm.weight / torch.sqrt(norm.running_var + norm.eps)
+            before = torch.zeros_like(norm.bias) if conv.bias is None else conv.bias
+            right = {
+                "weight": conv.weight * scale.reshape(-1, 1, 1, 1),
+                "bias": (before - norm.running_mean) * scale + norm.bias,
+                "the same output": True,
+            }
+        name = f"{c} to {o} channels, kernel {k}{'' if b else ', no bias'}"
+        made.append(Case(name, (c, o, k, b, seed + i), right, tolerance=(1e-6, 1e-8)))
+    return made
 
 
 def run_fold(function, args, case):
     conv, norm, x = layers(*args)
     with torch.no_grad():
         weight, bias = function(conv.weight, conv.bias, norm)
-        scale = norm.weight / torch.sqrt(norm.running_var + norm.eps)
-        before = torch.zeros_like(norm.bias) if conv.bias is None else conv.bias
         got = nn.functional.conv2d(x, weight, bias, padding=conv.padding)
-        return {
-            "weight": weight.shape == conv.weight.shape
-            and bool(torch.allclose(weight, conv.weight * scale.reshape(-1, 1, 1, 1))),
-            "bias": bias.shape == norm.bias.shape
-            and bool(torch.allclose(bias, (before - norm.running_mean) * scale + norm.bias)),
-            "the same output": bool(torch.allclose(got, norm(conv(x)))),
-        }
+        return {"weight": weight, "bias": bias, "the same output": bool(torch.allclose(got, norm(conv(x))))}
 
 
 def may_cases(seed, quick):

@@ -30,6 +30,23 @@ def twice(gate, up):
     return s * (s + up)
 
 
+def halfway(gate, up):
+    s = F.silu(gate)
+    t = s + up
+    return s * t + t
+
+
+def often(gate, up):
+    s = F.silu(gate)
+    return s * up + s + s
+
+
+def beside(gate, up):
+    s = F.silu(gate)
+    t = F.relu(s)
+    return s * up + t
+
+
 def graph_of(function) -> tuple[fx.Graph, list[fx.Node]]:
     """The graph, and in it silu, the product, and what stands between them."""
     graph = fx.symbolic_trace(function).graph
@@ -45,6 +62,9 @@ def inside_cases(seed, quick):
         Case("silu(gate) is added later", ("shared",), False),
         Case("silu(gate) is an output", ("kept",), False),
         Case("silu(gate) is read twice inside", ("twice",), True),
+        Case("silu(gate) is added twice later", ("often",), False),
+        Case("what stands between is added later", ("halfway",), False),
+        Case("what stands between is read outside alone", ("beside",), False),
     ]
 
 
@@ -78,10 +98,12 @@ def take_cases(seed, quick):
     asked = (
         ("both half on npu", "npu", "npu", half, half, (4, 8), (4, 8), True),
         ("both float on npu", "npu", "npu", single, single, (4, 8), (4, 8), True),
+        ("both bfloat16 on npu", "npu", "npu", torch.bfloat16, torch.bfloat16, (4, 8), (4, 8), True),
         ("on the CPU", "cpu", "cpu", half, half, (4, 8), (4, 8), False),
         ("gate alone on npu", "npu", "cpu", half, half, (4, 8), (4, 8), False),
         ("up alone on npu", "cpu", "npu", half, half, (4, 8), (4, 8), False),
         ("two types", "npu", "npu", half, single, (4, 8), (4, 8), False),
+        ("half and double", "npu", "npu", half, torch.float64, (4, 8), (4, 8), False),
         ("a row against many", "npu", "npu", half, half, (4, 8), (8,), False),
         ("as many in another shape", "npu", "npu", half, half, (4, 8), (8, 4), False),
         ("double", "npu", "npu", torch.float64, torch.float64, (4, 8), (4, 8), False),

@@ -76,6 +76,11 @@ PRUNE = (
     ("is always too low, far slower", 9.0, [(4.0, 6.0), (5.0, 7.0)], True),
     ("slower than the best, faster than the slowest", 8.0, [(5.0, 5.0), (9.0, 9.0)], True),
     ("seems faster", 3.0, [(5.0, 5.0), (6.0, 6.0)], False),
+    ("was a third too high the last time", 8.0, [(6.0, 6.0), (8.0, 6.0)], False),
+    ("was too high each time", 8.0, [(9.0, 6.0), (8.0, 6.0)], False),
+    ("was too high each time, slower", 12.0, [(8.0, 6.0), (9.0, 6.0)], True),
+    ("was too low once", 9.0, [(4.0, 8.0), (8.0, 8.0)], False),
+    ("the slowest in the middle", 8.0, [(5.0, 5.0), (9.0, 9.0), (6.0, 6.0)], True),
 )
 
 

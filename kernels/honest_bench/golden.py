@@ -145,6 +145,7 @@ def holm_cases(seed, quick):
         "none": ([0.3, 0.008, 0.9, 0.7], [False, False, False, False]),
         "behind a failure nothing counts": ([0.006, 0.006, 0.0001], [False, False, True]),
         "one alone": ([0.009], [True]),
+        "equal to its limit": ([0.005, 0.4], [False, False]),
     }
     return [Case(name, (chances,), expected) for name, (chances, expected) in rows.items()]
 

@@ -34,6 +34,11 @@ def leaves_cases(seed, quick):
         Case(say("nothing leaves", "没有离开"), (plain,), []),
         Case(say("one operator", "一个算子"), (one,), ["aten::lgamma"]),
         Case(say("two, one of them backward", "两个，其中一个在反向"), (more,), ["aten::digamma", "aten::lgamma"]),
+        Case(
+            say("three, the fewest calls first in the report", "三个，报告中调用最少的在前"),
+            (rows(("lgamma", "cpu", 3, 0), ("digamma", "cpu", 0, 5), ("polygamma", "cpu", 4, 0)),),
+            ["aten::digamma", "aten::polygamma", "aten::lgamma"],
+        ),
         *(drawn_leaves(seed + turn) for turn in range(3 * (seed != 0))),
     ]
 

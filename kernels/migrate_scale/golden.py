@@ -31,6 +31,7 @@ def cut_cases(seed, quick):
         (say("a large head", "输出层很大"), [1, 1, 1, 5]),
         (say("a long second layer", "第二层很长"), [3, 9, 1, 1]),
         (say("falling", "递减"), [6, 4, 3, 2, 1]),
+        (say("a long layer in the middle", "中间一层很长"), [2, 5, 3]),
     ]
     return [
         Case(name, (times,), min(range(1, len(times)), key=lambda cut: slower(times, cut))) for name, times in asked

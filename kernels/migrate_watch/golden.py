@@ -70,6 +70,12 @@ def recall_cases(seed, quick):
             1,
             0.0,
         ),
+        (
+            say("two come first, one second, one last", "两个第一，一个第二，一个最后"),
+            [[9.0, 1.0, 2.0, 3.0], [1.0, 9.0, 2.0, 3.0], [9.0, 1.0, 8.0, 3.0], [9.0, 8.0, 7.0, 1.0]],
+            2,
+            3 / 4,
+        ),
         (say("negative scores", "负的分数"), [[-1.0, -2.0], [-3.0, -4.0]], 1, 0.5),
     ]
     return [Case(name, (scores, k), expected, tolerance=(1e-9, 1e-9)) for name, scores, k, expected in asked]

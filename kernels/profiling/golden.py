@@ -114,9 +114,12 @@ def top_cases(seed, quick):
     one = rows(("Cast", 5.0, 3.0, 0))
     share = rows(("Mul", 0.0, 3.0, 0), ("Add", 100.0, 1.0, 0))
     few = rows(*(("Add", float(i), 0.5, 0) for i in range(4)), ("MatMulV2", 10.0, 6.0, 0))
+    adds = [("Add", 4.0 * i, 3.0, 0) for i in range(4)]
+    three = rows(("Mul", 20.0, 1.0, 0), *adds, ("Cast", 30.0, 6.0, 0), ("Mul", 40.0, 9.0, 0))
     return [
         Case("one long, many short", (many,), ("Add", 8 / 15), tolerance=(1e-9, 0)),
         Case("many short, less than the long one", (few,), ("MatMulV2", 0.75), tolerance=(1e-9, 0)),
+        Case("neither the longest nor the largest mean", (three,), ("Add", 12 / 28), tolerance=(1e-9, 0)),
         Case("one row", (one,), ("Cast", 1.0), tolerance=(1e-9, 0)),
         Case("a gap between", (share,), ("Mul", 0.75), tolerance=(1e-9, 0)),
         *(drawn_top(seed + turn) for turn in range(4 * (seed != 0))),
@@ -341,7 +344,12 @@ def real_cases(seed, quick):
         [[50, 800.0, 9000.0, 200.0]], columns=["Step", "Computing", "Communication(Not Overlapped)", "Free"]
     )
     kernels = rows(("TransData", 0, 30.0, 2), ("MatMulV2", 40, 40.0, 2), ("TransData", 90, 10.0, 2))
-    return [Case("a small table", (step, kernels), (0.9, 0.5), tolerance=(1e-9, 0))]
+    other = step.assign(**{"Computing": 500.0, "Communication(Not Overlapped)": 300.0})
+    few = rows(("TransData", 0, 10.0, 2), ("MatMulV2", 40, 20.0, 2), ("Add", 70, 5.0, 2), ("TransData", 90, 5.0, 2))
+    return [
+        Case("a small table", (step, kernels), (0.9, 0.5), tolerance=(1e-9, 0)),
+        Case("TransData takes less than another type", (other, few), (0.3, 0.375), tolerance=(1e-9, 0)),
+    ]
 
 
 def run_real(function, args, case):

@@ -111,5 +111,6 @@ def property_cases(seed, quick):
         ("starts one unit early", [(0, 256), (240, 256), (496, 504)], 1000, 16, "overlap"),
         ("starts one element late", [(0, 256), (257, 743)], 1000, 16, "gap"),
         ("does not start at 0", [(16, 984)], 1000, 16, "gap"),
+        ("a short gap, up to a whole unit", [(0, 20), (32, 32)], 64, 16, "gap"),
     ]
     return [Case(name, (list(p), n, unit), want) for name, p, n, unit, want in asked]

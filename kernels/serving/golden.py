@@ -93,6 +93,9 @@ def admit_cases(seed, quick):
         ("the third does not fit", queue, 20, 8),
         ("not even the first", queue, 7, 8),
         ("nobody waits", [], 100, 8),
+        ("the second takes the last pages", queue, 12, 8),
+        ("the first leaves too few for the second", queue, 9, 8),
+        ("no row is free", queue, 100, 0),
     ]
     return [
         Case(name, (waiting, pages, rows, 16), joining(waiting, pages, rows, 16))

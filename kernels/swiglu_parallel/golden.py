@@ -147,6 +147,7 @@ def backward_cases(seed, quick):
         expected = {
             "y": reference(*case.args),
             say("gradient of x", "x 的梯度"): x.grad,
+            say("gradient of x, rank 1", "rank 1 上 x 的梯度"): x.grad,
             say("gradient of gate", "gate 的梯度"): gate.grad,
             say("gradient of up", "up 的梯度"): up.grad,
             say("gradient of down", "down 的梯度"): down.grad,
@@ -186,10 +187,11 @@ def run_backward(function, args, case):
     run = ranks(_backward_in_rank, function, *args)
     if None in run.results:
         return {"Leave.apply(y)": None}
-    (y, x, g0, u0, d0, kept), (_, _, g1, u1, d1, too) = run
+    (y, x, g0, u0, d0, kept), (_, other, g1, u1, d1, too) = run
     return {
         "y": y,
         say("gradient of x", "x 的梯度"): x,
+        say("gradient of x, rank 1", "rank 1 上 x 的梯度"): other,
         say("gradient of gate", "gate 的梯度"): torch.cat([g0, g1]),
         say("gradient of up", "up 的梯度"): torch.cat([u0, u1]),
         say("gradient of down", "down 的梯度"): torch.cat([d0, d1], 1),
