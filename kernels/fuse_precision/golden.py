@@ -15,6 +15,7 @@ from labkit.exercises import Case
 def say(en: str, zh: str) -> str:
     return zh if messages.language() == "zh" else en
 
+
 # ---- prec_places: (bits of the type, largest number, terms of the sum, sum of their sizes)
 
 PLACES = (
@@ -110,9 +111,9 @@ def run_tiles(function, args, case):
     if not 0 <= used <= blocks:
         return say(f"{used} blocks of {blocks}", f"{blocks} 个 block 用了 {used} 个")
     if sum(covered) != rows:
-        return say(f"{sum(covered)} of {rows} rows belong to a block", f"{rows} 行中只有 {sum(covered)} 行属于某个 block")
+        return say(f"{sum(covered)} of {rows} rows belong to a block", f"{rows} 行中只有 {sum(covered)} 行有归属")
     if not all(covered):
-        return say(f"{covered.count(0)} of {used} blocks have no work", f"{used} 个 block 中有 {covered.count(0)} 个空闲")
+        return say(f"{covered.count(0)} of {used} blocks have no work", f"{used} 块中有 {covered.count(0)} 块空闲")
     if rows and each != (least := -(-rows // blocks)):
         return say(f"{each} rows each, {least} are enough", f"每块 {each} 行，{least} 行就够")
     return case.expected

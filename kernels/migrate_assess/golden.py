@@ -103,7 +103,4 @@ def run_wait(function, args, case):
     close = got.shape == wanted.shape and torch.allclose(got.cpu(), wanted, atol=1e-6)
     report = migrate.assess(_Held(function), x, optimizer=None)
     waits = sum(risk.calls for risk in report.risks if risk.kind in ("waits", "shapes"))
-    return {
-        say("values", "数值"): say("right", "正确") if close else _shown(got),
-        say("waits", "等待"): waits,
-    }
+    return {say("values", "数值"): say("right", "正确") if close else _shown(got), say("waits", "等待"): waits}

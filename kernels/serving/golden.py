@@ -145,7 +145,8 @@ def run_ahead(function, args, case):
             right = say(f"{len(copies)} copies of {len(inputs)} inputs", f"{len(inputs)} 个输入拷贝了 {len(copies)} 次")
         elif begins[0].start_us > copies[1].end_us - 1e-6:
             right = say("the first one waits for the second input, too", "第一个还等了第二个输入")
-        if len(copies) > 1 and begins[-1].host_us > copies[-2].end_us:  # what comes next was issued when a copy had ended
+        # the last kernel is issued long before the last copies have ended, unless the host waits for them
+        if len(copies) > 1 and begins[-1].host_us > copies[-2].end_us:
             host = say("waits for a copy", "等待拷贝")
         beside = sum(any(k.start_us < c.end_us and c.start_us < k.end_us for k in kernels) for c in copies)
     enough = case.expected[list(case.expected)[2]]
