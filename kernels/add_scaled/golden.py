@@ -138,14 +138,17 @@ def _short(n: int, size: int) -> tuple[int, int]:
 
 def ut_cases(seed, quick):
     caught = {name: say("noticed", "发现") for name in wrong_tilings()}
-    return [Case("known-wrong tilings", (), {say("the right one", "正确的 tiling"): say("passes", "通过"), **caught})]
+    expected = {say("cases", "用例数"): say("at most five", "至多五个")}
+    expected |= {say("the right one", "正确的 tiling"): say("passes", "通过"), **caught}
+    return [Case("known-wrong tilings", (), expected)]
 
 
 def run_ut(function, args, case):
     """Each tiling against the learner's cases: a case notices one whose decisions are not right."""
     asked = [(int(n), {"half": 2, "float": 4}[name]) for name, n in function()]
     right = say("right", "正确")
-    found = {say("the right one", "正确的 tiling"): say("passes", "通过")}
+    found = {say("cases", "用例数"): say("at most five", "至多五个") if len(asked) <= 5 else str(len(asked))}
+    found[say("the right one", "正确的 tiling")] = say("passes", "通过")
     for name, cut in wrong_tilings().items():
         seen = any(judge(n, s, *cut(n, s)) != right for n, s in asked)
         found[name] = say("noticed", "发现") if seen else say("passes all your cases", "通过你的全部用例")

@@ -91,6 +91,7 @@ def first_cases(seed, quick):
             (("norm", "conv", "norm"), ["norm", "conv"]),
             (("conv", "norm", "conv", "norm", "relu"), ["conv", "conv", "relu"]),
             (("conv", "norm", "norm"), ["conv", "norm"]),
+            (("norm", "relu", "conv"), ["norm", "relu", "conv"]),
             *(drawn_chain(draw) for _ in range(4 * (seed != 0))),
         )
     ]

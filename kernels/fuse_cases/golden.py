@@ -128,7 +128,7 @@ def focus(x: torch.Tensor) -> torch.Tensor:
 def focus_cases(seed, quick):
     """The weight is settled by its size, so it is compared itself; that it is right, a convolution says."""
     g, made = generator(seed), []
-    for channels, out, kernel, side in ((3, 4, 3, 8), (1, 2, 1, 6), (2, 3, 5, 12)):
+    for channels, out, kernel, side in ((3, 4, 3, 8), (1, 2, 1, 6), (2, 3, 5, 12), (2, 2, 2, 8)):
         x, weight = eighths(2, channels, side, side, g=g), eighths(out, 4 * channels, kernel, kernel, g=g)
         # [out, column's slice, row's slice, channels, row, column], put in the order of the places
         by_place = weight.view(out, 2, 2, channels, kernel, kernel).permute(0, 3, 4, 2, 5, 1)

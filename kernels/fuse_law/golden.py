@@ -80,6 +80,8 @@ def choose_cases(seed, quick):
 
     made = [Case(name, ({name: graph},), worth({name: graph})) for name, graph in GRAPHS.items()]
     made.append(Case(say("all five", "全部五个"), (GRAPHS,), worth(GRAPHS)))
+    heads = {"heads": ([(10.0, 2.0, 3.0), (10.0, 3.0, 2.0)], (10.0, 12.0, 1.0))}
+    made.append(Case(say("heads longer than the rest", "head 比其余部分长"), (heads,), worth(heads)))
     for k in range(2 if quick else 6):
         graphs = {f"g{j}": ([draw() for _ in range(2 + j % 2)], draw()) for j in range(6)}
         made.append(Case(say(f"drawn, {k + 1}", f"随机，{k + 1}"), (graphs,), worth(graphs)))

@@ -81,6 +81,8 @@ REGIONS = (
     ("two changes, one between", ["add_", "silu", "linear", "copy_", "mul"], [1, 4], False),
     ("names with _ elsewhere", ["layer_norm", "_softmax", "mul"], [0, 2], True),
     ("three places, a change behind the second", ["silu", "mul", "add_", "linear"], [0, 1, 3], False),
+    ("the first one changes its argument", ["linear", "silu_", "mul"], [1, 2], False),
+    ("the last one changes its argument", ["linear", "silu", "mul_"], [1, 2], True),
     ("three in a row", ["linear", "relu_", "silu", "add", "mul", "add_"], [2, 3, 4], True),
 )
 

@@ -8,7 +8,13 @@ import random
 import torch
 from torch.nn import functional as F
 
+from labkit import messages
 from labkit.exercises import Case
+
+
+def say(en: str, zh: str) -> str:
+    return zh if messages.language() == "zh" else en
+
 
 # ---- prec_places: (bits of the type, largest number, terms of the sum, sum of their sizes)
 
@@ -72,6 +78,9 @@ ERRORS = (
     ("farther, named by choice", 3e-4, 6e-2, 3e-4, "report", "report"),
     ("farther, named by choice, float no better", 3e-4, 6e-2, 5e-2, "report", "report"),
     ("farther, float a little worse", 3e-4, 6e-2, 3.5e-4, "fp32", "fp32"),
+    ("farther, float farther still", 3e-4, 6e-2, 7e-2, "fp32", "unfused"),
+    ("exactly at the limit", 0.5, 0.625, 0.5, "unfused", "fused"),
+    ("farther, float exactly at the limit", 0.5, 2.0, 0.625, "fp32", "fp32"),
 )
 
 
@@ -91,11 +100,20 @@ ROWS = ((0, 48), (1, 48), (47, 48), (48, 48), (97, 48), (1021, 40), (4096, 48))
 def tiles_cases(seed, quick):
     draw = random.Random(seed)
     asked = [*ROWS, *((draw.randint(2, 5000), draw.randint(2, 48)) for _ in range(4 * (seed != 0)))]
-    return [Case(f"{rows} rows, {blocks} blocks", (rows, blocks), True) for rows, blocks in asked]
+    right = say("every row once, no block without work", "每行恰好一次，没有空闲的 block")
+    return [Case(f"{rows} rows, {blocks} blocks", (rows, blocks), right) for rows, blocks in asked]
 
 
 def run_tiles(function, args, case):
     rows, blocks = args
     used, each = function(rows, blocks)
     covered = [min(rows, (b + 1) * each) - min(rows, b * each) for b in range(used)]
-    return 0 <= used <= blocks and sum(covered) == rows and all(covered) and (rows == 0 or each == -(-rows // blocks))
+    if not 0 <= used <= blocks:
+        return say(f"{used} blocks of {blocks}", f"{blocks} 个 block 用了 {used} 个")
+    if sum(covered) != rows:
+        return say(f"{sum(covered)} of {rows} rows belong to a block", f"{rows} 行中只有 {sum(covered)} 行有归属")
+    if not all(covered):
+        return say(f"{covered.count(0)} of {used} blocks have no work", f"{used} 块中有 {covered.count(0)} 块空闲")
+    if rows and each != (least := -(-rows // blocks)):
+        return say(f"{each} rows each, {least} are enough", f"每块 {each} 行，{least} 行就够")
+    return case.expected

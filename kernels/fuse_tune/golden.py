@@ -25,6 +25,9 @@ ROOM = (
     ("to the byte", 11776, 2, 2, 4, 0),
     ("in UB, but in what the API keeps", 12032, 2, 2, 4, 0),
     ("many floats in between", 4096, 2, 2, 2, 9),
+    ("floats that alone are too many", 4096, 2, 2, 2, 30),
+    ("one slot, four tensors", 24576, 1, 4, 2, 0),
+    ("elements of one byte", 24576, 2, 4, 1, 0),
 )
 
 

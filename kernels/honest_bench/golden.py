@@ -31,6 +31,20 @@ def wait_cases(seed, quick):
     return made
 
 
+def _off(samples, took):
+    """How the samples are off by one and the same factor, else False."""
+    if len(samples) == len(took) > 0:
+        for factor, name in (
+            (1e-3, say("a thousandth of it", "它的千分之一")),
+            (1e-6, say("a millionth of it", "它的百万分之一")),
+            (-1.0, say("that, but negative", "数值相同，但为负")),
+            (-1e-3, say("a thousandth of it, negative", "它的千分之一，且为负")),
+        ):
+            if np.allclose(samples, [factor * us for us in took], 0.05, abs(factor) * 0.5):
+                return name
+    return False
+
+
 def run_wait(function, args, case):
     """The calls take 30, 31, ... us of the device: a sample must say so, whatever the host does."""
     from labkit import chips, device
@@ -66,7 +80,7 @@ def run_wait(function, args, case):
     return {
         say("samples", "样本数"): len(samples),
         say("calls", "调用次数"): len(calls),
-        say("each sample is that call's time", "每个样本就是那次调用的时间"): bool(good),
+        say("each sample is that call's time", "每个样本就是那次调用的时间"): bool(good) or _off(samples, took),
         say("waits before the last call", "最后一次调用之前的等待次数"): sum(n < len(calls) for n in waits),
     }
 
@@ -112,6 +126,18 @@ def detector_cases(seed, quick):
             [("launch", "gelu"), ("wait", 4.0), ("clock", 0.0), *loop, ("clock", 20030.0)],
             ["first launch", "no wait"],
         ),
+        "one wait, in the middle": (
+            [*_WARM, ("clock", 0.0), ("launch", "relu"), ("wait", 4.0), *loop, ("clock", 30.0)],
+            ["no wait", "wait in the loop"],
+        ),
+        "two waits behind the last launch": (
+            [*_WARM, ("clock", 0.0), *loop, ("wait", 9.0), ("wait", 0.5), ("clock", 30.0)],
+            [],
+        ),
+        "one of two operators warmed up": (
+            [*_WARM, ("clock", 0.0), *loop, ("launch", "gelu"), ("wait", 9.0), ("clock", 20030.0)],
+            ["first launch"],
+        ),
     }
     return [Case(name, (events,), expected) for name, (events, expected) in seen.items()]
 
@@ -133,6 +159,8 @@ def verdict_cases(seed, quick):
         "faster, and nearly up to 1": (0.98, 0.97, 0.997, "faster"),
         "faster, but not sure": (0.99, 0.97, 1.01, "same"),
         "exactly at the limit": (1.005, 1.004, 1.006, "slower"),
+        "the interval begins at 1": (1.03, 1.0, 1.06, "same"),
+        "the interval ends at 1": (0.97, 0.94, 1.0, "same"),
     }
     return [Case(name, row[:3], row[3]) for name, row in rows.items()]
 

@@ -15,6 +15,7 @@ def spike_cases(seed, quick):
     asked = [
         (say("a little above", "略高"), flat, 2.5, False),
         (say("far above", "远高于"), flat, 3.25, True),
+        (say("exactly 1.0 above", "恰好高 1.0"), flat, 3.0, False),
         (
             say("above the last, which was low itself", "高于最后一步，而最后一步本身偏低"),
             [2.0] * 19 + [0.5],
@@ -22,6 +23,15 @@ def spike_cases(seed, quick):
             False,
         ),
         (say("one of the last steps was odd", "最近几步中有一步异常"), [2.0] * 18 + [9.0, 2.0], 3.5, True),
+        (say("an odd step long before", "很早之前有一步异常"), [2.0] * 10 + [9.0] + [2.0] * 9, 3.5, True),
+        (
+            say("up and down, then quiet for five steps", "来回摆动，最近五步平静"),
+            [2.0, 2.5] * 7 + [2.25] * 6,
+            4.5,
+            False,
+        ),
+        (say("it has risen, a little above", "已经升高，再略高一些"), [2.0] * 8 + [3.0] * 4 + [4.0] * 8, 4.5, False),
+        (say("it has risen, a little below", "已经升高，略低一些"), [2.0] * 8 + [3.0] * 4 + [4.0] * 8, 3.75, False),
         (say("it goes up and down, and a little more", "来回摆动，再高一些"), [2.0, 2.3] * 10, 5.2, False),
         (say("a steep fall, a step back", "快速下降时的一次回升"), steep, 15.0, False),
         (say("a steep fall, a long way back", "快速下降时的大幅回升"), steep, 17.0, True),
@@ -100,6 +110,12 @@ def verdict_cases(seed, quick):
         ),
         (say("10 gained of 200", "200 个中多得 10 个"), answers(100, 90, 0, 10), 0.05, "no worse"),
         (say("2 lost of 200", "200 个中丢了 2 个"), answers(100, 98, 2, 0), 0.05, "no worse"),
+        (
+            say("12 lost of 200, perhaps within the margin", "200 个中丢了 12 个，也许在余量之内"),
+            answers(94, 94, 12, 0),
+            0.05,
+            "worse",
+        ),
         (
             say("2 lost of 200, a narrow margin", "200 个中丢了 2 个，余量很小"),
             answers(100, 98, 2, 0),

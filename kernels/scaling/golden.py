@@ -41,6 +41,24 @@ def spot_cases(seed, quick):
         ),
         case(say("a limit", "有时延限制"), sizes, [(90, 1), (380, 1), (390, 1), (400, 1)], [9, 30, 9, 9], 10, 4),
         case(say("nothing keeps both", "没有同时满足的"), sizes, flat, [9, 9, 30, 40], 10, None),
+        case(say("exactly the limit", "恰好等于时延限制"), sizes, flat, [9, 9, 10, 9], 10, 4),
+        case(say("exactly the share", "恰好达到份额"), sizes, [(100, 0), (360, 0), (390, 0), (400, 0)], [1] * 4, 9, 2),
+        case(
+            say("the best one's interval is wide", "最佳者的区间宽"),
+            sizes,
+            [(100, 1), (370, 2), (385, 2), (400, 20)],
+            [1] * 4,
+            9,
+            4,
+        ),
+        case(
+            say("falls far behind the best", "最佳之后大幅下降"),
+            sizes,
+            [(90, 1), (280, 1), (400, 1), (300, 1)],
+            [1] * 4,
+            9,
+            4,
+        ),
         case(
             say("falls behind the best", "最佳之后下降"), sizes, [(90, 1), (370, 1), (400, 1), (300, 1)], [1] * 4, 9, 2
         ),

@@ -251,17 +251,32 @@ def sign_cases(seed, quick):
     made = []
     for i in range(8 if quick else 24):
         us = 20.0 + one(200)
+        if i % 8 == 0:  # more us than launches, but less than 6 each; and fewer than launches
+            us = 60.0 + us / 2 if i % 16 == 0 else 20.0 + us / 32
         launches = 30 + one(20) if i % 8 == 0 else 1 + one(3)
         shares = [one(60) for _ in range(4)]
         if i % 8 in (1, 2, 3, 6):
-            shares[one(4)] = 78 + one(20)
+            shares[(i + i // 8) % 4] = 78 + one(20)
+        if i % 8 == 7:  # the busiest one above a half of the time, and below it
+            shares = [50 + one(20), *shares[1:]] if i % 16 == 7 else [share // 2 for share in shares]
         seen = {
             "launches": launches,
             "device_us": us,
-            "element_wise": one(3, 1) if i % 8 in (0, 2, 4) else 0,
-            "blocks": 4 + one(40) if i % 8 in (3, 4, 5) else 48,
+            "element_wise": one(3, 1) if i == 0 or i % 8 in (2, 4) else 0,
+            "blocks": 4 + one(40) if i % 8 in (3, 4, 5) or i % 16 == 8 else 48,
             "cores": 48,
             "busy": dict(zip(("S", "V", "MTE2", "MTE3"), (us * s / 100 for s in shares))),
         }
-        made.append(Case(str(i), (seen,), first_to_mend(seen)))
+        made.append(Case(f"{i + 1}: {signs(seen)}", (seen,), first_to_mend(seen)))
     return made
+
+
+def signs(seen: dict) -> str:
+    """What is conspicuous about a launch, in a few words."""
+    found = {
+        say("many launches", "启动多"): seen["launches"] * 6 > seen["device_us"],
+        say("by elements", "逐元素访问"): seen["element_wise"],
+        say("few blocks", "block 少"): seen["blocks"] < seen["cores"],
+        say("a busy pipe", "有流水线很忙"): max(seen["busy"].values()) >= 0.75 * seen["device_us"],
+    }
+    return ", ".join(name for name, there in found.items() if there) or say("nothing stands out", "无明显特征")
