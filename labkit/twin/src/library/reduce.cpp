@@ -1,5 +1,5 @@
-// Reductions of a matrix. Sums, means and products are computed in double and rounded at the end. If a sum exceeds half's
-// range it is infinite, as it is inside CANN's mean.
+// Reductions of a matrix. Sums, means and products are computed in double and rounded at the end. If a sum exceeds
+// half's range it is infinite, as it is inside CANN's mean.
 #include "library/reduce.h"
 
 #include "library/call.h"
