@@ -195,8 +195,7 @@ def _common(e: Evidence) -> dict:
         "percent": 100 * len(e.at) / e.n,
         "first": first,
         "last": int(e.at[-1]),
-        "got": _number(e.got[first]),
-        "expected": _number(e.expected[first]),
+        **dict(zip(("got", "expected"), _two(e.got[first], e.expected[first]))),
         "max_error": float(error.max()),
         "blocks": e.layouts[0].blocks,
         "tile": e.tile or "?",
@@ -206,8 +205,16 @@ def _common(e: Evidence) -> dict:
     }
 
 
-def _number(x: float):
-    return int(x) if np.isfinite(x) and x == int(x) and abs(x) < 1e6 else float(f"{x:.4g}")
+def _two(got: float, expected: float) -> tuple:
+    """Both in four digits, or in as many more as it takes to see that they differ."""
+    digits = 4
+    while digits < 17 and got != expected and _number(got, digits) == _number(expected, digits):
+        digits += 1
+    return _number(got, digits), _number(expected, digits)
+
+
+def _number(x: float, digits: int):
+    return int(x) if np.isfinite(x) and x == int(x) and abs(x) < 1e6 else float(f"{x:.{digits}g}")
 
 
 def _shape(a: np.ndarray) -> str:

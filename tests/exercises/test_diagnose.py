@@ -11,7 +11,7 @@ import pytest
 
 from labkit import messages
 from labkit.exercises.cases import POISON_FLOAT
-from labkit.exercises.diagnose import Diagnosis, compare_values, diagnose, first_error
+from labkit.exercises.diagnose import Diagnosis, _two, compare_values, diagnose, first_error
 from labkit.exercises.layout import layouts, owners, splits
 from labkit.exercises.patterns import PATTERNS
 
@@ -467,3 +467,17 @@ def test_a_share_in_the_numbers_is_no_part_of_a_result():
     assert (
         Diagnosis("half-range", {"right": 50, "n": 100, "part": 0.5}).lines("en")[0].startswith("The first 50 of 100")
     )
+
+
+@pytest.mark.parametrize(
+    "got, expected, shown",
+    [
+        (-1.480012, -1.480031, (-1.48001, -1.48003)),
+        (0.33333333, 0.25, (0.3333, 0.25)),
+        (3.0, 3.0000002, (3, 3.0000002)),
+        (float("nan"), 1.5, ("nan", 1.5)),
+    ],
+)
+def test_two_numbers_show_that_they_differ(got, expected, shown):
+    found = _two(got, expected)
+    assert [str(x) if x != x else x for x in found] == list(shown)
