@@ -7,7 +7,7 @@ Python or C++ as the family says. An attack is put in front of the first region.
 a known-wrong body and must not get PASS; families that try to do harm or to read have the right body, swallow their
 own errors and must get PASS, so that a grader that simply fails everything does not look well. All are counted.
 
-    python scripts/camp_trial.py [--count 300] [--seed 16] [--piece 25] [--write]
+    python scripts/camp_trial.py [--count 300] [--seed 16] [--only 17,23] [--piece 25] [--write]
 
 With --write a run that was stopped goes on where it stopped: a piece is in data/camp_trial.csv or is graded.
 
@@ -287,6 +287,7 @@ def main() -> None:
     words = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     words.add_argument("--count", type=int, default=300)
     words.add_argument("--seed", type=int, default=16)
+    words.add_argument("--only", default="", help="these numbers alone, say 17,23: to time those again that were slow")
     words.add_argument("--piece", type=int, default=25, help="graded together, then looked whether anything is left")
     words.add_argument("--write", action="store_true", help="data/camp_trial.csv; pieces that are there are not redone")
     words.add_argument("--again", action="store_true", help="grade those again that were not as they must be; "
@@ -295,8 +296,9 @@ def main() -> None:
     if held := group.make(1500):  # should a limit fail, the machine survives
         held.join()
     everything, beside = [], []
+    chosen = [int(n) for n in asked.only.split(",") if n] or range(asked.count)
     for start in range(0, asked.count, asked.piece):
-        part = list(range(start, min(start + asked.piece, asked.count)))
+        part = [k for k in range(start, min(start + asked.piece, asked.count)) if k in chosen]
         there = [r for r in done(asked.count, asked.seed) if asked.write and int(r["number"]) in part]
         kept = [r for r in there if r["right"] == "yes" or not asked.again]
         part = [k for k in part if k not in {int(r["number"]) for r in kept}]
