@@ -161,8 +161,7 @@ def _look_again(root: Path) -> None:
 def _index(root: Path) -> dict[str, list[str]]:
     """file name -> paths of the repository's headers and sources; hidden folders and what was installed stay out."""
     found: dict[str, list[str]] = {}
-    count, times = 0, _times.setdefault(root, {})
-    times.clear()
+    count, times = 0, {}
     for at, folders, names in os.walk(root):
         times[at] = _time(at)
         if "pyvenv.cfg" in names:  # a virtual environment in a clone: PyTorch's headers hold a time.h
@@ -175,4 +174,5 @@ def _index(root: Path) -> dict[str, list[str]]:
         count += len(names)
         if count > _MOST_FILES:
             break
+    _times[root] = times  # whole, since another thread may be reading the one before
     return found

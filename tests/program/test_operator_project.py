@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from pathlib import Path
 
 import pytest
 from places import PROGRAMS
@@ -168,3 +169,17 @@ def test_where_a_clone_lies_and_what_it_got_since_do_not_matter(tmp_path, place)
     assert sorted(sources) == [root / "lib/src/deep/one.cpp", root / "lib/src/two.cpp"]
     write("new/late.h", "")
     assert str(root / "new") in operator_repo.beyond([host], [], op)[0], "the user has added what was missing"
+
+
+def test_a_thread_may_read_what_another_renews(tmp_path):
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "one").mkdir()
+    operator_repo._index.cache_clear()
+    operator_repo._index(tmp_path)
+    reading = iter(operator_repo._times[tmp_path].items())
+    next(reading)
+    (tmp_path / "two").mkdir()
+    operator_repo._look_again(tmp_path)
+    operator_repo._index(tmp_path)
+    assert [Path(folder).name for folder, _ in reading] == ["one"]
+    assert {Path(folder).name for folder in operator_repo._times[tmp_path]} >= {"one", "two"}
