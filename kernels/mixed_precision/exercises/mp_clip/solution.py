@@ -4,7 +4,7 @@
 def factor(norms, largest):
     """By what every gradient is multiplied, so that all of them together have a norm of at most `largest`. norms: of
     each weight's gradient. 1.0 where all of them are 0."""
-    # >>> exercise: the norm of all, and what is left of it (2 lines) | 全部的范数，以及应保留的比例（2 行）
+    # >>> exercise: the norm of all gradients together, and the factor (2 lines) | 所有梯度合在一起的范数，以及系数（2 行）
     # stub: return 1.0
     total = sum(norm * norm for norm in norms) ** 0.5
     return min(1.0, largest / total) if total else 1.0
