@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from labkit.exercises import Case, check, session
+from labkit.exercises import Case, judge, session
 from labkit.exercises.diagnose import Diagnosis
 from labkit.exercises.failure import Failure, which_cases
+from labkit.exercises.spec import load
 
 
 @pytest.fixture(autouse=True)
@@ -44,6 +47,6 @@ def test_a_mistake_that_nothing_else_names():
     """Both tensors may lie on the CPU here."""
     dtypes = "(torch.float16, torch.bfloat16, torch.float32)"
     answer = f"same = gate.device == up.device\nreturn same and gate.shape == up.shape and gate.dtype == up.dtype and gate.dtype in {dtypes}"
-    result = check("pass_take", answer)
-    assert result.lines[0].startswith("Right in 8 of 9 cases. Wrong in: on the CPU.")
+    result = judge.examine(replace(load("pass_take"), mutants=()), answer)
+    assert result.lines[0].startswith("Right in 10 of 11 cases. Wrong in: on the CPU.")
     assert result.lines[1] == "The function returned True; expected False."

@@ -6,6 +6,8 @@ from __future__ import annotations
 import random
 import re
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from places import REPO
@@ -144,13 +146,15 @@ def test_a_sentence_about_a_word_that_nobody_wrote_is_not_said():
 
 
 def test_a_python_answer_beside_ours():
-    spec = load("assess_leaves")
+    spec = replace(load("assess_leaves"), mutants=())  # whatever else is known of it
     right = template(spec).solution()
     wrong = right.replace('== "cpu"', 'in ("cpu", "others")')  # without the first operator it would be right as well
     assert '`gone = [o for o in operators if o.kernel == "cpu"]` in place' in examine(spec, wrong).lines[0]
     assert (
         "`sum` in place of `mean`"
-        in examine(load("ill_launch"), "result = (torch.stack(vectors) * weights[:, None]).mean(0)").lines[0]
+        in examine(
+            replace(load("ill_launch"), mutants=()), "result = (torch.stack(vectors) * weights[:, None]).mean(0)"
+        ).lines[0]
     )
 
 
