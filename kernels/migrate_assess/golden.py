@@ -88,7 +88,12 @@ class _Held(nn.Module):
 
 def wait_cases(seed, quick):
     expected = {say("values", "数值"): say("right", "正确"), say("waits", "等待"): 0}
-    inputs = {"small": [0.5, -0.25, 0.0], "large": [0.5, -4.0, 2.0], "just one": [1.0, -1.0, 0.5]}
+    inputs = {
+        "small": [0.5, -0.25, 0.0],
+        "large": [0.5, -4.0, 2.0],
+        "just one": [1.0, -1.0, 0.5],
+        "one of them": [0.5, -1.5, 0.0, 0.25],
+    }
     if seed:
         draw = random.Random(seed)
         inputs["drawn"] = [draw.randint(-64, 64) / 8 for _ in range(draw.randint(4, 9))]
