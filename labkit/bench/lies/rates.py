@@ -12,7 +12,6 @@ from itertools import permutations
 from labkit.bench.lies import words
 from labkit.bench.lies.case import Case, Finding
 
-_SCALE = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 _UNIT = r"([KMGT])(i?)B\s?(?:/|_?per_?|p)\s?s"
 _RATE = re.compile(rf"(\d[\d,]*(?:\.\d+)?)\s?{_UNIT}\b")
 _COLUMN = re.compile(rf"\b{_UNIT}\b|_{_UNIT}\b")
@@ -71,4 +70,5 @@ def _said(c: Case) -> Iterator[tuple[float, str, float]]:
 
 
 def _scale(letter: str, binary: str) -> float:
-    return 1024.0 ** "KMGT".index(letter) * 1024 if binary else _SCALE[letter]
+    """Bytes in a kB, MiB, ..."""
+    return (1024.0 if binary else 1000.0) ** ("KMGT".index(letter) + 1)
