@@ -9,7 +9,9 @@ def overlapped(inputs, work):
 
     def send(x):
         with torch.npu.stream(side):
-            return x.to("npu", non_blocking=True), side.record_event()
+            there, copied = x.to("npu", non_blocking=True), side.record_event()
+        there.record_stream(torch.npu.current_stream())  # side's memory: nobody else's before this stream has read it
+        return there, copied
 
     coming = send(inputs[0])
     for i in range(len(inputs)):
