@@ -15,6 +15,7 @@ from pathlib import Path
 from labkit import messages
 from labkit.camp import confine, hidden, release, remote, way
 from labkit.camp.submission import Answer, Submission, Unreadable, answers, submissions
+from labkit.camp.tamper import Tampered, reaches
 from labkit.camp.wire import Broken
 from labkit.exercises import judge, order, prediction, question, session
 from labkit.exercises.result import Result
@@ -131,6 +132,9 @@ def _graded(job: _Job, isolation: str) -> Grade:
         try:
             with time_limit(JUDGE_CPU_S, JUDGE_WALL_S):
                 _judge(job, made)
+        except Tampered as changed:
+            made.state, made.diagnosis = "FAIL", "tampered"
+            made.lines = messages.lines("camp.tampered", name=str(changed))
         except TookTooLong as late:
             made.state, made.diagnosis = "FAIL", "took-too-long"
             made.lines = messages.lines("diagnosis.took-too-long", seconds=late.seconds)
@@ -188,6 +192,12 @@ def _judge(job: _Job, made: Grade) -> None:
             if count and 2 * bad >= count:
                 made.state, made.diagnosis = "FAIL", "hard-coded"
                 made.lines = messages.lines("camp.hard-coded", wrong=bad, count=count)
+        if made.state == "PASS" and spec.in_python and there.how == "helper":
+            ours = template(spec)
+            used = reaches(ours.join(answer.source, "submission").text, ours.join(ours.solution(), "ours").text)
+            if used:
+                made.state, made.diagnosis = "FAIL", "reaches"
+                made.lines = messages.lines("camp.reaches", names=", ".join(used))
     finally:
         made.way = there.how or way.way(spec)
         there.close()

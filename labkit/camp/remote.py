@@ -26,6 +26,7 @@ from labkit.build import runtime
 from labkit.camp import confine, helper, wire
 from labkit.camp.asked import fields_of, statements
 from labkit.camp.heard import RemoteError, compile_error_of, exception_of, finding_of, frames_of, record_of
+from labkit.camp.tamper import Tampered
 from labkit.camp.way import way
 from labkit.exercises import launch, operators
 from labkit.exercises.cases import Case
@@ -231,6 +232,8 @@ class Worker:
             raise error
         if "launch" in answer:
             raise LaunchError(record_of(answer["launch"]))
+        if "replaced" in answer:
+            raise Tampered(str(answer["replaced"])[:200])
         if "raised" in answer:
             raise exception_of(str(answer["raised"]), str(answer.get("message", ""))[:4000], frames_of(answer))
         if answer.get("foreign"):
@@ -347,7 +350,8 @@ class Remote(Here):
         if spec.kind == "triton":
             w.ask("triton", text=joined.text, filename=name, entry=spec.entry)
             return RemoteKernel(w, spec.entry)
-        told = w.ask("function", text=joined.text, filename=name, entry=spec.entry)
+        beside = _slice(spec, spec.run)["slice_"] if self.how == "helper" else ""
+        told = w.ask("function", text=joined.text, filename=name, entry=spec.entry, beside=beside)
         self.function = RemoteFunction(w, [str(p) for p in told["value"] or ()][:50])
         return self.function
 

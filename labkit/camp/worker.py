@@ -18,15 +18,15 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from labkit.camp import asked, lockdown, wire
+from labkit.camp import asked, lockdown, tamper, wire
 from labkit.camp.told import finding, plain, raised, record
 
 
 class Worker:
-    """Serves until its pipe ends. made: what the last build gave."""
+    """Serves until its pipe ends. made: what the last build gave; seal: where golden.py's `run` stands beside it."""
 
     def __init__(self, requests: int, answers: int) -> None:
-        self.requests, self.answers, self.made = requests, answers, None
+        self.requests, self.answers, self.made, self.seal = requests, answers, None, None
 
     def serve(self) -> None:
         while True:
@@ -70,7 +70,10 @@ class Worker:
             if do in ("warm", "settle", "kernel", "program"):  # a compiler may run, nothing of the learner's does
                 return self._encoded(getattr(self, f"do_{do}")(**request))
             with self.pace.held():
-                return self._encoded(getattr(self, f"do_{do}")(**request))
+                answer = self._encoded(getattr(self, f"do_{do}")(**request))
+                if self.seal and (changed := self.seal.broken()):
+                    self._tampered(changed)
+                return answer
         except TookTooLong as late:
             answer = {"late": late.seconds} | raised(late)
         except CompileError as error:
@@ -82,6 +85,13 @@ class Worker:
         except BaseException as error:
             answer = raised(error)
         return self._encoded(answer)
+
+    def _tampered(self, changed: str) -> None:
+        """Says so and ends the process: whatever it said from now on would be worth nothing."""
+        try:
+            wire.send(self.answers, self._encoded({"replaced": changed}))
+        finally:
+            os._exit(1)
 
     # ---- requests
 
@@ -174,10 +184,16 @@ class Worker:
             }
         }
 
-    def do_function(self, text: str, filename: str, entry: str) -> dict:
+    def do_function(self, text: str, filename: str, entry: str, beside: str = "") -> dict:
+        """beside: what of golden.py will run here; what it imports is sealed too."""
         from labkit.exercises import launch
 
+        if beside:
+            tamper.load(beside)
+            self.seal = tamper.Seal()
         self.made = launch.function(text, filename, entry)
+        if beside and "torch.compile" not in beside:  # which looks into what it compiles
+            self.made = tamper.Sealed(self.made, self.seal, self._tampered)
         try:
             return {"value": list(inspect.signature(self.made).parameters)}
         except (TypeError, ValueError):
