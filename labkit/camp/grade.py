@@ -192,7 +192,7 @@ def _judge(job: _Job, made: Grade) -> None:
             if count and 2 * bad >= count:
                 made.state, made.diagnosis = "FAIL", "hard-coded"
                 made.lines = messages.lines("camp.hard-coded", wrong=bad, count=count)
-        if made.state == "PASS" and spec.in_python and there.how == "helper":
+        if made.state == "PASS" and spec.in_python and (there.how == "helper" or spec.kind == "adapter"):
             ours = template(spec)
             used = reaches(ours.join(answer.source, "submission").text, ours.join(ours.solution(), "ours").text)
             if used:

@@ -7,20 +7,26 @@ submission's text, in the grader's own process, for ways around it.
 from __future__ import annotations
 
 import ast
+import builtins
 import contextlib
 import functools
 import importlib
+import importlib.util
 import os
 import sys
 import types
 from collections.abc import Callable
 from operator import attrgetter, is_
+from sys import getprofile, gettrace
 from typing import Any
 
 _HEAP, _IMMUTABLE = 1 << 9, 1 << 8  # Py_TPFLAGS_HEAPTYPE, Py_TPFLAGS_IMMUTABLETYPE
 _PLAIN = (int, float, str, bool, tuple, frozenset)
 # What Python and PyTorch themselves set anew in a class or a module while a program runs.
 _LAZY = {"__abstractmethods__", "__doc__", "__annotations__", "__signature__", "__warningregistry__"}
+
+_COMPILERS = ("torch._", "torch.compiler.", "torch.utils._triton.")
+_OURS = tuple(os.path.join(os.path.dirname(importlib.util.find_spec(n).origin), "") for n in ("torch", "labkit"))
 
 # Ways from a function to what judges it, and objects that judge themselves. None of our solutions has one.
 _WORDS = {
@@ -41,8 +47,23 @@ class Tampered(BaseException):
     """
 
 
+def compiles(text: str) -> bool:
+    """Whether a module text gives functions to torch.compile, which looks into what it is given."""
+    return "torch.compile" in text or "torch._dynamo" in text
+
+
 def load(text: str) -> None:
-    """Imports all that a module text imports anywhere."""
+    """Imports all that a module text imports anywhere, and has PyTorch and the lab change what they change of others
+    when they are first used.
+    """
+    import torch._dynamo
+
+    if compiles(text):
+        torch.compile(torch.nn.Linear(1, 1), backend="eager")(torch.ones(1, 1))
+    if "labkit.triton.install" in text:
+        import labkit.triton
+
+        labkit.triton.install()
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Import):
             names = [a.name for a in node.names]
@@ -60,9 +81,9 @@ class Seal:
 
     def __init__(self) -> None:
         spaces: list[tuple[str, Any, dict]] = []
-        for name, module in list(sys.modules.items()):
-            inside = getattr(module, "__dict__", None)
-            if type(inside) is dict and name not in ("exercise", "__main__"):
+        for name, module in list(sys.modules.items()):  # the tables of modules alone: asking one may load another
+            inside = vars(module) if isinstance(module, types.ModuleType) else None
+            if type(inside) is dict and name != "exercise":
                 constants = name.startswith("labkit.")
                 held = {k: v for k, v in inside.items() if callable(v) or isinstance(v, types.ModuleType)
                         or constants and k.isupper() and isinstance(v, _PLAIN)}  # fmt: skip
@@ -86,21 +107,46 @@ class Seal:
         self._functions = tuple(f for _, f in functions.values())
         self._parts = tuple((part, tuple(map(part, self._functions)))
                             for part in map(attrgetter, ("__code__", "__defaults__", "__kwdefaults__")))  # fmt: skip
-        self._watchers = (sys.gettrace(), sys.getprofile())
+        self._watchers = (gettrace(), getprofile())
 
-    def broken(self) -> str:
-        """The first of them that is no longer what it was, as "torch.equal"; "" where all are."""
-        for place, get, names, values in self._spaces:
-            if not all(map(is_, map(get, names), values)):
-                name = next(n for n, v in zip(names, values, strict=True) if get(n) is not v)
-                return f"{place}.{name}"
-        for part, before in self._parts:
-            now = tuple(map(part, self._functions))
-            if not all(map(is_, now, before)):
-                return next(n for n, a, b in zip(self._names, now, before, strict=True) if a is not b)
-        if (sys.gettrace(), sys.getprofile()) != self._watchers:
-            return "sys.settrace"
-        return ""
+    def look(self) -> Callable[[], dict[str, Any]]:
+        """The function that says what is no longer what it was, by name ("torch.equal"), and what stands there now. It
+        reads no module and no class, so that nothing which is set there changes what it says.
+        """
+        parts = (self._spaces, self._parts, self._names, self._functions, self._watchers, _alone(_is_theirs))
+        return functools.partial(_alone(_changes), *parts)
+
+
+def _changes(spaces, parts, names_, functions, watchers, is_theirs) -> dict[str, Any]:
+    changed: dict[str, Any] = {}
+    for place, get, names, values in spaces:
+        if not all(map(is_, map(get, names), values)):
+            pairs = [(f"{place}.{n}", v, get(n)) for n, v in zip(names, values, strict=True) if get(n) is not v]
+            changed |= {name: now for name, before, now in pairs if not is_theirs(name, before, now)}
+    for part, before in parts:
+        now = tuple(map(part, functions))
+        if not all(map(is_, now, before)):
+            changed |= {n: a for n, a, b in zip(names_, now, before, strict=True) if a is not b}
+    seen = (gettrace(), getprofile())
+    return changed if seen == watchers else changed | {"sys.settrace": seen}
+
+
+def _alone(function: types.FunctionType) -> types.FunctionType:
+    """A copy with globals of its own, those of this module and Python's as they are now."""
+    own = {**globals(), "__builtins__": dict(vars(builtins))}
+    return types.FunctionType(function.__code__, own, function.__name__, function.__defaults__, function.__closure__)
+
+
+def _is_theirs(name: str, before: Any, now: Any) -> bool:
+    """PyTorch or the lab changed it, as Optimizer does with its `step` when the first one is made: a function of their
+    own files around the one that was there, or a part of PyTorch's compiler.
+    """
+    compiler = name.startswith(_COMPILERS)
+    if compiler and not callable(now):
+        return True
+    inside = getattr(now, "__wrapped__", None)
+    code = getattr(now, "__code__", None) or compiler and getattr(inside, "__code__", None)
+    return bool(code) and code.co_filename.startswith(_OURS) and (compiler or inside is before)
 
 
 def _bodies(value: Any) -> list[types.FunctionType]:
@@ -114,38 +160,46 @@ def _bodies(value: Any) -> list[types.FunctionType]:
     return [f for f in parts if isinstance(f, types.FunctionType)]
 
 
-class Sealed:
-    """A learner's function that looks, whenever it returns or raises, whether something was changed; then `found` is
-    called with its name, and where that returns the process ends. Sent to a rank it does the same there.
+def guard(seal: Seal, found: Callable[[str], None]) -> Callable[[Callable, bool], Callable]:
+    """What gives a function to which a look belongs: after each call. inside: golden.py calls it, whose own changes
+    are none of the submission's. The process does not outlive what it finds.
     """
+    look = seal.look()
 
-    def __init__(self, function: Callable, seal: Seal | None = None, found: Callable[[str], None] | None = None) -> None:
+    def guarded(function: Callable, inside: bool = False) -> Callable:
+        return functools.partial(_alone(_guarded), function, inside, look, found, os._exit)
+
+    return guarded
+
+
+def _guarded(function, inside, look, found, leave, *args, **named):
+    before = look() if inside else {}  # some goldens count the waits
+    try:
+        return function(*args, **named)
+    finally:
+        changed = [name for name, now in look().items() if before.get(name, look) is not now]
+        if changed:
+            try:
+                found(changed[0])
+            finally:
+                leave(1)
+
+
+class Guarded:
+    """A learner's function under a guard; sent to a rank, it makes one there."""
+
+    def __init__(self, function: Callable, guard_: Callable | None = None) -> None:
         functools.update_wrapper(self, function)
-        # held by the call alone, so that what a learner's function gets hold of has no way to them
-        self._call = _guarded(function, seal or Seal(), found or (lambda name: None), os._exit)
-        self._function = function
+        if guard_ is None:
+            load("")
+            guard_ = guard(Seal(), lambda name: None)
+        self._function, self._call = function, guard_(function, inside=True)
 
     def __call__(self, *args, **named):
         return self._call(*args, **named)
 
     def __reduce__(self):
-        return Sealed, (self._function,)
-
-
-def _guarded(function: Callable, seal: Seal, found: Callable[[str], None], leave: Callable[[int], None]) -> Callable:
-    broken = seal.broken
-
-    def call(*args, **named):
-        try:
-            return function(*args, **named)
-        finally:
-            if changed := broken():
-                try:
-                    found(changed)
-                finally:
-                    leave(1)
-
-    return call
+        return Guarded, (self._function,)
 
 
 def reaches(text: str, ours: str) -> list[str]:

@@ -14,6 +14,7 @@ import ctypes
 import inspect
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -23,10 +24,12 @@ from labkit.camp.told import finding, plain, raised, record
 
 
 class Worker:
-    """Serves until its pipe ends. made: what the last build gave; seal: where golden.py's `run` stands beside it."""
+    """Serves until its pipe ends. made: what the last build gave; guard: where golden.py's `run` stands beside
+    it, looks after each call whether it changed what judges it.
+    """
 
     def __init__(self, requests: int, answers: int) -> None:
-        self.requests, self.answers, self.made, self.seal = requests, answers, None, None
+        self.requests, self.answers, self.made, self.guard = requests, answers, None, None
 
     def serve(self) -> None:
         while True:
@@ -70,10 +73,7 @@ class Worker:
             if do in ("warm", "settle", "kernel", "program"):  # a compiler may run, nothing of the learner's does
                 return self._encoded(getattr(self, f"do_{do}")(**request))
             with self.pace.held():
-                answer = self._encoded(getattr(self, f"do_{do}")(**request))
-                if self.seal and (changed := self.seal.broken()):
-                    self._tampered(changed)
-                return answer
+                return self._encoded(self._guarded(getattr(self, f"do_{do}"))(**request))
         except TookTooLong as late:
             answer = {"late": late.seconds} | raised(late)
         except CompileError as error:
@@ -85,6 +85,9 @@ class Worker:
         except BaseException as error:
             answer = raised(error)
         return self._encoded(answer)
+
+    def _guarded(self, do: Callable) -> Callable:
+        return self.guard(do) if self.guard else do
 
     def _tampered(self, changed: str) -> None:
         """Says so and ends the process: whatever it said from now on would be worth nothing."""
@@ -185,15 +188,17 @@ class Worker:
         }
 
     def do_function(self, text: str, filename: str, entry: str, beside: str = "") -> dict:
-        """beside: what of golden.py will run here; what it imports is sealed too."""
+        """beside: what of golden.py will run here; what it imports is guarded too."""
         from labkit.exercises import launch
 
+        make = launch.function
         if beside:
             tamper.load(beside)
-            self.seal = tamper.Seal()
-        self.made = launch.function(text, filename, entry)
-        if beside and "torch.compile" not in beside:  # which looks into what it compiles
-            self.made = tamper.Sealed(self.made, self.seal, self._tampered)
+            self.guard = tamper.guard(tamper.Seal(), self._tampered)
+            make = self.guard(make)
+        self.made = make(text, filename, entry)
+        if beside and not tamper.compiles(beside):
+            self.made = tamper.Guarded(self.made, self.guard)
         try:
             return {"value": list(inspect.signature(self.made).parameters)}
         except (TypeError, ValueError):
@@ -212,8 +217,12 @@ class Worker:
         from labkit.exercises import operators
         from labkit.exercises.diagnose import Diagnosis
 
-        spec = SimpleNamespace(folder=Path(folder), entry=entry, in_python=python)
-        made = operators.build(text, filename, spec)
+        spec, make = SimpleNamespace(folder=Path(folder), entry=entry, in_python=python), operators.build
+        if python:
+            tamper.load(text)
+            self.guard = tamper.guard(tamper.Seal(), self._tampered)
+            make = self.guard(make)
+        made = make(text, filename, spec)
         if isinstance(made, Diagnosis):
             return {"diagnosis": (made.key, plain(made.numbers))}
         self.made = made
