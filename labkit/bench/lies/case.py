@@ -73,8 +73,10 @@ class Case:
         self.operators = {tuple(place) for r in regions for place in r["callers"]}  # these lines sum up no samples
         places = [place not in self.operators for place in text.spreads]
         self.spread = any(places) or not places and bool(says(words.PERCENTILES, seen.output))
-        kit = any(r["kit"] for r in regions)  # its reports have intervals, but for who takes the mean alone
-        self.spread |= kit and ("mean" not in text.words or bool(text.words & {"median", "percentile", "std", "row"}))
+        self.kit = any(r["kit"] for r in regions)  # its reports have intervals, but for who takes the mean alone
+        self.spread |= self.kit and (
+            "mean" not in text.words or bool(text.words & {"median", "percentile", "std", "row"})
+        )
         self.groups: dict[tuple, list[dict]] = defaultdict(list)
         for r in regions:
             self.groups[place_of(r), signature(r)].append(r)

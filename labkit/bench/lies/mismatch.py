@@ -28,6 +28,7 @@ def mismatched(c: Case) -> Iterator[Finding]:
             yield c.find("mismatch", timed[-1]["line"], "forward", said=says(words.TRAINING, c.seen.output))
     floats = {d for r in timed for d in r["dtypes"] if d in words.DTYPES}
     report = "\n".join(line for line in c.seen.output.split("\n") if not says(words.DISCLAIMS, line))
+    report = re.sub(words.REFERENCE, "", report, flags=re.IGNORECASE)
     claimed = {d for d, pattern in words.DTYPES.items() if says(pattern, report)}
     if not claimed:
         claimed = {d for d, pattern in words.DTYPES.items() if says(pattern, c.text.strings)}

@@ -31,6 +31,9 @@ def wrong_units(tree: ast.AST) -> list[tuple[int, str, str, str]]:
         for side in (n.left, n.right)
         if _power(n.right) or _power(n.left)
     }  # where it is used, a power of ten may set it right
+    for n in nodes:  # and where it is gone through
+        if isinstance(n, (ast.comprehension, ast.For)) and _name(n.target) in scaled:
+            scaled.add(_name(n.iter))
     conversions = {id(x) for n in nodes if isinstance(n, ast.BinOp) for x in (n.left, n.right)}
     counts = {
         n.value for n in nodes if isinstance(n, ast.Constant) and type(n.value) is int and id(n) not in conversions
@@ -65,7 +68,11 @@ class _Reader:
                 return 0
             if name.removesuffix("_ns") in SECONDS:
                 return -9
-            return self.unit(e.args[0]) if name in KEEPING and e.args else None
+            if name in KEEPING:
+                return self.unit(e.args[0]) if e.args else None
+            return self.known.get(name) if isinstance(e.func, ast.Name) else None
+        if isinstance(e, (ast.ListComp, ast.GeneratorExp)):
+            return self.unit(e.elt)
         if isinstance(e, (ast.Name, ast.Attribute)):
             return self.known.get(_name(e))
         if not isinstance(e, ast.BinOp):
