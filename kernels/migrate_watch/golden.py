@@ -122,5 +122,6 @@ def verdict_cases(seed, quick):
             0.01,
             "undecided",
         ),
+        (say("100 lost of 200", "200 个中丢了 100 个"), answers(60, 40, 100, 0), 0.05, "worse"),
     ]
     return [Case(name, (*pair, margin), expected) for name, pair, margin, expected in asked]

@@ -33,7 +33,7 @@ class Enter(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, grad):
-        grad = grad.contiguous()
+        grad = grad.clone(memory_format=torch.contiguous_format)  # autograd may give the same tensor to others
         dist.all_reduce(grad)
         return grad
 

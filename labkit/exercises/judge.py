@@ -67,7 +67,7 @@ from labkit.exercises.spec import HINT_LEVELS, Spec, load, pick
 from labkit.exercises.stub import Joined, RegionError, Template, template
 from labkit.exercises.time_limit import TookTooLong
 from labkit.exercises.timing import measure
-from labkit.exercises.value_remarks import chosen, missing_product, of_rows, other_rows, remark, unchanged
+from labkit.exercises.value_remarks import chosen, missing_product, of_rows, of_sign, other_rows, remark, unchanged
 from labkit.launch.record import LaunchError, strict
 from labkit.source.errors import CompileError, SourceError
 
@@ -442,7 +442,8 @@ def _rows(failures: list[Failure], runs: Runs) -> str:
             continue
         inputs, mine, right = (_arrays(those) for those in (failure.case.args, got, expected))
         for a, b in zip(mine, right) if len(mine) == len(right) == len(got) else ():
-            if say := (of_rows(a, b, inputs) if one else "") or other_rows(a, b, inputs):
+            named = {messages.text("value.input", n=n): x for n, x in enumerate(inputs, 1)}
+            if say := (of_rows(a, b, inputs) if one else "") or other_rows(a, b, inputs) or of_sign(a, b, named):
                 return say
     return ""
 

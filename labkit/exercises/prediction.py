@@ -55,9 +55,12 @@ def examine(spec: Spec, value: Any) -> Result:
 
 def _plain_value(spec: Spec, value: Any) -> Any:
     """A tensor of one number, a number that was typed as text, a Decimal or a Fraction, as the number; one that no
-    float can hold as infinity."""
+    float can hold as infinity. A whole number that names a choice as that choice: 3 for "3"."""
     if hasattr(value, "item") and getattr(value, "ndim", 0) == 0:
         value = value.item()
+    if spec.answer.type == "choice" and type(value) is int:
+        key = str(value)
+        return key if key in {_plain(c["key"]) for c in spec.answer.choices} else value
     if spec.answer.type != "number":
         return value
     try:

@@ -247,6 +247,31 @@ def other_rows(got: Any, expected: Any, inputs: list[Any]) -> str:
     return ""
 
 
+def of_sign(got: Any, expected: Any, inputs: dict[str, Any]) -> str:
+    """That a result is wrong exactly where an input of the same size is negative, positive or zero; "" otherwise. All
+    are arrays; inputs: by name. Nothing is said of fewer than 8 elements on either side.
+    """
+    if got.shape != expected.shape or got.dtype.kind not in "fiu":
+        return ""
+    a, b = (np.asarray(x, np.float64).reshape(-1) for x in (got, expected))
+    with np.errstate(all="ignore"):
+        wrong = ~(np.abs(a - b) <= 1e-2 * np.abs(b) + 1e-3 * np.abs(b[np.isfinite(b)]).max(initial=0.0))
+    if min(wrong.sum(), (~wrong).sum()) < 8:
+        return ""
+    first = int(np.flatnonzero(wrong)[0])
+    for name, given in inputs.items():
+        if given.size != wrong.size or given.dtype.kind not in "fi":
+            continue
+        x = given.reshape(-1)
+        for key, there in (("negative", x < 0), ("positive", x > 0), ("zero", x == 0)):
+            if wrong[there].mean() >= 0.95 if there.any() and not wrong[~there].any() else False:
+                where = messages.text(f"value.{key}")
+                return messages.text(
+                    "value.where-sign", name=name, where=where, got=f"{a[first]:.4g}", expected=f"{b[first]:.4g}"
+                )
+    return ""
+
+
 def _listed(numbers: list[int], most: int = 6) -> str:
     return ", ".join(map(str, numbers[:most])) + (", ..." if len(numbers) > most else "")
 

@@ -16,7 +16,7 @@ from labkit.exercises.cases import Case
 from labkit.exercises.judge import examine
 from labkit.exercises.spec import load, load_all
 from labkit.exercises.stub import parse, template
-from labkit.exercises.value_remarks import of_rows, other_rows
+from labkit.exercises.value_remarks import of_rows, of_sign, other_rows
 
 
 @pytest.fixture(autouse=True)
@@ -324,3 +324,15 @@ def test_results_that_say_little():
     numbers = [Case("a", (), 1.0, None), Case("b", (), 2.0, None)]
     assert little(numbers, {id(numbers[0]): 3.0, id(numbers[1]): 3.0}) == "one"
     assert little(numbers, {id(numbers[0]): 3.0, id(numbers[1]): 4.0}) == ""
+
+
+def test_what_is_wrong_by_an_inputs_sign():
+    x = np.linspace(-2, 2, 41)
+    right = np.maximum(x, 0) * 2
+    said = "Wrong exactly where x is negative: -4 at the first such place, 0 expected."
+    assert of_sign(2 * x, right, {"w": np.ones(41), "x": x}) == said
+    assert of_sign(np.abs(x) * 2, right, {"x": x}) == said.replace("-4", "4")
+    assert of_sign(2 * x + 1, right, {"x": x}) == ""  # wrong where x is positive, too
+    assert of_sign(np.where(x < -1, x, right), right, {"x": x}) == ""  # only below -1
+    assert of_sign(2 * x[18:], right[18:], {"x": x[18:]}) == ""  # two elements alone
+    assert "positive" in of_sign(-right, right, {"x": x})

@@ -38,3 +38,11 @@ def test_other_kinds_of_numbers_as_predictions():
         assert predict("fx_tiles", one).passed, one
     assert predict("fx_tiles", Decimal("3.5")).diagnosis == "too-small"
     assert predict("fx_tiles", Fraction(7, 2)).diagnosis == "too-small"
+
+
+def test_a_whole_number_names_a_choice(monkeypatch):
+    monkeypatch.delenv("LABKIT_KERNELS")
+    assert predict("rank_wait", 1).passed and predict("rank_wait", np.int64(1)).passed
+    assert predict("rank_wait", 3).diagnosis != "type"
+    for other in (True, 1.0, 7):
+        assert predict("rank_wait", other).diagnosis == "type", other

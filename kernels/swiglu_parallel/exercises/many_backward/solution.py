@@ -13,8 +13,8 @@ def functions():
 
         @staticmethod
         def backward(ctx, grad):
-            # >>> exercise: Enter.backward: `grad`, the whole gradient of x | Enter.backward：`grad`，x 的完整梯度
-            grad = grad.contiguous()
+            # >>> exercise: Enter.backward: `grad`, the whole gradient of x; the tensor that came in stays as it is | Enter.backward：`grad`，x 的完整梯度；传入的张量保持不变
+            grad = grad.clone(memory_format=torch.contiguous_format)
             dist.all_reduce(grad)
             # <<<
             return grad
