@@ -20,5 +20,6 @@ def run(batches, work):
         torch.npu.current_stream().wait_stream(side)
         # <<<
         here, arriving = arriving, None if following is None else fetch(following)
+        here.record_stream(torch.npu.current_stream())  # side's memory, kept until this stream has read it
         results.append(work(here))
     return results
