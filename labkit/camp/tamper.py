@@ -23,7 +23,7 @@ from typing import Any
 _HEAP, _IMMUTABLE = 1 << 9, 1 << 8  # Py_TPFLAGS_HEAPTYPE, Py_TPFLAGS_IMMUTABLETYPE
 _PLAIN = (int, float, str, bool, tuple, frozenset)
 # What Python and PyTorch themselves set anew in a class or a module while a program runs.
-_LAZY = {"__abstractmethods__", "__doc__", "__annotations__", "__signature__", "__warningregistry__"}
+_LAZY = {"__abstractmethods__", "__doc__", "__annotations__", "__signature__", "__warningregistry__", "last_type"}
 
 _COMPILERS = ("torch._", "torch.compiler.", "torch.utils._triton.")
 _OURS = tuple(os.path.join(os.path.dirname(importlib.util.find_spec(n).origin), "") for n in ("torch", "labkit"))
@@ -85,7 +85,7 @@ class Seal:
             inside = vars(module) if isinstance(module, types.ModuleType) else None
             if type(inside) is dict and name != "exercise":
                 constants = name.startswith("labkit.")
-                held = {k: v for k, v in inside.items() if callable(v) or isinstance(v, types.ModuleType)
+                held = {k: v for k, v in inside.items() if callable(v) or issubclass(type(v), types.ModuleType)
                         or constants and k.isupper() and isinstance(v, _PLAIN)}  # fmt: skip
                 spaces.append((name, inside, held))
         classes = {id(v): v for _, _, held in spaces for v in held.values() if isinstance(v, type)}
@@ -98,7 +98,8 @@ class Seal:
         made = []
         for place, inside, held in spaces:
             kept = {k: v for k, v in held.items() if k not in _LAZY}
-            made.append((place, inside.get, tuple(kept), tuple(kept.values())))
+            alone = isinstance(inside, dict)  # of a module: a new name there matters where it hides one of Python's
+            made.append((place, inside, frozenset(inside), alone, tuple(kept), tuple(kept.values())))
             for name, value in kept.items():
                 for f in _bodies(value):
                     functions.setdefault(id(f), (f"{place}.{name}", f))
@@ -113,13 +114,19 @@ class Seal:
         """The function that says what is no longer what it was, by name ("torch.equal"), and what stands there now. It
         reads no module and no class, so that nothing which is set there changes what it says.
         """
-        parts = (self._spaces, self._parts, self._names, self._functions, self._watchers, _alone(_is_theirs))
+        python = frozenset(vars(builtins))
+        parts = (self._spaces, self._parts, self._names, self._functions, self._watchers, _alone(_is_theirs), python)
         return functools.partial(_alone(_changes), *parts)
 
 
-def _changes(spaces, parts, names_, functions, watchers, is_theirs) -> dict[str, Any]:
+def _changes(spaces, parts, names_, functions, watchers, is_theirs, python) -> dict[str, Any]:
     changed: dict[str, Any] = {}
-    for place, get, names, values in spaces:
+    for place, inside, known, alone, names, values in spaces:
+        get = inside.get
+        if not inside.keys() <= known:
+            new = {n: inside[n] for n in {*inside} - known if not alone or n in python}
+            new = {n: v for n, v in new.items() if n not in _LAZY and (callable(v) or hasattr(type(v), "__get__"))}
+            changed |= {f"{place}.{n}": v for n, v in new.items() if not is_theirs(f"{place}.{n}", None, v)}
         if not all(map(is_, map(get, names), values)):
             pairs = [(f"{place}.{n}", v, get(n)) for n, v in zip(names, values, strict=True) if get(n) is not v]
             changed |= {name: now for name, before, now in pairs if not is_theirs(name, before, now)}
@@ -146,7 +153,7 @@ def _is_theirs(name: str, before: Any, now: Any) -> bool:
         return True
     inside = getattr(now, "__wrapped__", None)
     code = getattr(now, "__code__", None) or compiler and getattr(inside, "__code__", None)
-    return bool(code) and code.co_filename.startswith(_OURS) and (compiler or inside is before)
+    return bool(code) and code.co_filename.startswith(_OURS) and (compiler or before is None or inside is before)
 
 
 def _bodies(value: Any) -> list[types.FunctionType]:
@@ -193,10 +200,14 @@ class Guarded:
         if guard_ is None:
             load("")
             guard_ = guard(Seal(), lambda name: None)
-        self._function, self._call = function, guard_(function, inside=True)
+        self._function, self._call, self._last = function, guard_(function, inside=True), guard_(bool)
 
     def __call__(self, *args, **named):
         return self._call(*args, **named)
+
+    def after_rank(self) -> None:
+        """Looks once more at the end of a rank's call: what the function returned may have run since."""
+        self._last()
 
     def __reduce__(self):
         return Guarded, (self._function,)

@@ -54,6 +54,9 @@ def _answer(rank: int, work: bytes) -> bytes:
             device.reset_clock()
         with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(noted):
             result = function(rank, *arguments)
+        for given in arguments:
+            if hasattr(type(given), "after_rank"):  # labkit.camp.tamper
+                given.after_rank()
         spans = device.timeline() if device.mode() == "sim" else []
         said = {"output": printed.getvalue(), "errors": noted.getvalue()}
         try:
