@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
+from unittest import mock
 
 import numpy as np
 import torch
@@ -56,7 +58,7 @@ def run_wait(function, args, case):
         calls.append(30.0 + len(calls))
         torch.npu._sleep(round(calls[-1] * 1e-6 * hertz))
 
-    waits, real = [], (torch.npu.synchronize, torch.npu.Event.synchronize, torch.npu.Event.elapsed_time)
+    waits = []
 
     def counted(wait):
         def made(*arguments):
@@ -68,11 +70,14 @@ def run_wait(function, args, case):
     simulated = device.mode() != "npu"
     torch.npu._sleep(round(200e-6 * hertz))  # the device is busy at first, so that it never waits for the host
     before = len(device.timeline()) if simulated else 0
-    torch.npu.synchronize, torch.npu.Event.synchronize, torch.npu.Event.elapsed_time = map(counted, real)
-    try:
+    with contextlib.ExitStack() as counting:
+        for owner, name in (
+            (torch.npu, "synchronize"),
+            (torch.npu.Event, "synchronize"),
+            (torch.npu.Event, "elapsed_time"),
+        ):
+            counting.enter_context(mock.patch.object(owner, name, counted(getattr(owner, name))))
         samples = [float(v) for v in function(work, *args)]
-    finally:
-        torch.npu.synchronize, torch.npu.Event.synchronize, torch.npu.Event.elapsed_time = real
     took, room = calls, (0.05, 0.5)
     if simulated:  # the record has what each call took, under the notebook's noise too; 1024 for 1000 shows
         took, room = [span.end_us - span.start_us for span in device.timeline()[before:]], (0.01, 0.1)
