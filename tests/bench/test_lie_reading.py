@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ast
+import re
+
 import pytest
 
-from labkit.bench.lies import reading
+from labkit.bench.lies import reading, units, words
 
 DEVICE = """
 class Series:
@@ -45,3 +48,57 @@ def test_the_devices_clock_is_a_clock(clock, found):
 )
 def test_rows_that_are_only_named_are_not_left_out(use, found):
     assert kinds(TABLE.format(use=use)) == found
+
+
+@pytest.mark.parametrize(
+    "report, most",
+    [("P50 3 us, P99 4 us, P99.9 5 us", 99.9), ("p 95: 3 us", 95.0), ("P50 3 us", 0.0), ("deep99 of 100", 0.0)],
+)
+def test_the_largest_percentile_of_a_report(report, most):
+    assert words.tail(report) == most
+
+
+@pytest.mark.parametrize(
+    "report, left",
+    [
+        ("the values of both agree with a float64 reference", None),
+        ("checked against float64", None),
+        ("results are compared to fp64", None),
+        ("float16 matmul, 3 us", "float16"),
+        ("fp16 beats fp32", "fp16"),
+    ],
+)
+def test_the_type_of_a_reference_is_no_claim(report, left):
+    report = re.sub(words.REFERENCE, "", report, flags=re.IGNORECASE)
+    assert reading.says("|".join(words.DTYPES.values()), report) == left
+
+
+@pytest.mark.parametrize(
+    "said, found", [("as good as free in our training step", None), ("a training step: 3 ms", "training step")]
+)
+def test_a_step_is_claimed_where_it_is_what_was_timed(said, found):
+    assert reading.says(words.TRAINING, said) == found
+
+
+LIST = """
+def sample():
+    return np.array([a.elapsed_time(b) {by} for a, b in zip(starts, ends)])
+
+{name} = sample()
+print({use})
+"""
+
+
+@pytest.mark.parametrize(
+    "name, by, use, wrong",
+    [
+        ("seconds", "", "seconds", True),
+        ("ms", "", "ms", False),
+        ("us", "* 1e3", "us", False),
+        ("us", "", "us", True),
+        ("seconds", "", "[x / 1e3 for x in seconds]", False),
+    ],
+)
+def test_a_unit_through_a_functions_list(name, by, use, wrong):
+    found = units.wrong_units(ast.parse(LIST.format(name=name, by=by, use=use)))
+    assert bool(found) == wrong, found
