@@ -64,7 +64,8 @@ WORK = """
 
 
 def launch(rows, width):
-    """On how many cores, and what follows the four tensors. A core more begins 50 cycles later than the one before."""
+    """On how many of the 40 cores, and what follows the four tensors. A core more begins 50 cycles later than the one
+    before: a small shape is done sooner on few of them, a large one wants all."""
     # >>> exercise: blocks for small and for large shapes (1 line) | 小形状和大形状各用多少核（1 行）
     # stub: return {"blocks": 1, "scalars": [rows, width]}
     return {"blocks": max(1, min(rows, 40, rows * width // 2048)), "scalars": [rows, width]}
