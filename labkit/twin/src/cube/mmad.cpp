@@ -16,7 +16,7 @@ constexpr uint32_t kSettled = 10;  // fractals of C: so many Mmads in a row may 
 // flag for Fixpipe.
 void pass_unit_flag(const MmadShape& p, Loc c, uint64_t bytes) {
     CubeState& cube = core->cube_state;
-    core->known[int(Pipe::M)].join(cube.unit_cleared);
+    core->known[int(Pipe::M)].hear(cube.unit_cleared, Pipe::M);
     core->trace.await(Pipe::M, cube.unit_cleared_at);
     if (p.unit_flag != 3) return;
     cube.unit_flags.resize(chip.size[int(Mem::L0C)] / kFractal);
