@@ -9,6 +9,7 @@ constexpr uint32_t L1_BIAS = 16 * 1024, L1_OUT = 32 * 1024, L1_ONE = 512;  // by
 // L0A and L0B have two slots of DEEP fractals and the identity; L0A, where x is turned, two smaller ones besides.
 constexpr uint32_t DEEP = 63, DEEP_TURNS = 47, TURNED = 16, ACC = 64 * 1024, TURN = 32 * 1024;
 constexpr uint16_t READY = 1, FREE = 2;
+constexpr uint32_t SETTLED = 10;  // fractals of C: products of fewer need a barrier before the next adds to them
 constexpr uint32_t AHEAD = 8;  // tiles of y that the cube may be before the vector cores
 
 __aicore__ inline uint32_t Parts(uint32_t a, uint32_t unit) { return (a + unit - 1) / unit; }
@@ -337,6 +338,9 @@ private:
         mmad.n = n;
         mmad.k = k;
         mmad.cmatrixInitVal = begins;
+        if (!begins && m / C0 * (n / C0) < SETTLED) {
+            PipeBarrier<PIPE_M>();
+        }
         Mmad(to, a, b, mmad);
     }
 

@@ -3,6 +3,7 @@
 #include "conv.h"
 
 constexpr uint32_t C0 = 16, FRACTAL = 256;              // channels, elements
+constexpr uint32_t SETTLED = 10;  // fractals of C: products of fewer need a barrier before the next adds to them
 constexpr uint32_t L0_SLOT = 32 * 1024, L0C_SLOT = 64 * 1024;
 constexpr uint32_t MOST_BLOCKS = 4095;                  // of one copy
 

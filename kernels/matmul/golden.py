@@ -49,7 +49,7 @@ def sum_cases(seed, quick):
 
 def overlap_cases(seed, quick):
     """All of A and B lie in L1; the last case is long enough to see whether MTE1 and M overlap."""
-    sizes = ((16, 16, 16), (40, 72, 100), (128, 128, 320), (128, 128, 1024))
+    sizes = ((16, 32, 160), (40, 72, 100), (128, 128, 320), (128, 128, 1024))
     return [_case(seed, *s, timed=s[2] == 1024) for s in (sizes[1:] if quick else sizes)]
 
 

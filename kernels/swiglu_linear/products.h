@@ -36,6 +36,7 @@ template <typename T, int32_t BUFFERS, Lies liesA, Lies liesB, Join join> class 
 public:
     static constexpr uint32_t C0 = 32 / sizeof(T), STEP = 128 / sizeof(T), L0 = 32 * 1024, FRACTAL = 16 * C0;
     static constexpr uint32_t BESIDES = join == BESIDE ? 2 : 1, TERMS = join == ADDED ? 2 : 1;
+    static constexpr uint32_t SETTLED = 10;        // fractals of C: products of fewer need a barrier before the next adds to them
     static constexpr uint16_t A = 0, B = BUFFERS;  // first flag of each operand's buffers in L1
 
     __aicore__ inline Products(uint32_t lineA, uint32_t lineB, uint32_t depth, const Tiling& cut)
@@ -234,6 +235,9 @@ private:
             mmad.k = k;
             mmad.cmatrixInitVal = first;
             mmad.kDirectionAlign = unitA > C0;
+            if (!first && high * wide < SETTLED) {
+                PipeBarrier<PIPE_M>();
+            }
             Mmad(sums, a2, b2, mmad);
             SetFlag<HardEvent::M_MTE1>(p);
         }

@@ -63,8 +63,9 @@ class Diagnosis:
         return f"{self.finding.file}:{self.finding.line}" if self.finding is not None else ""
 
 
-# Two copies to one place: often what another mistake leads to, which a further finding or the numbers name.
-FOLLOWS = ("copy-order",)
+# Two copies to one place: often what another mistake leads to, which a further finding or the numbers name. A barrier
+# that is missing between two products: the twin's numbers do not depend on it, so wrong ones have another cause.
+FOLLOWS = ("copy-order", "mmad-order")
 
 
 def first_error(record) -> Diagnosis | None:

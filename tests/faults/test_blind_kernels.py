@@ -1,7 +1,7 @@
 """Kernels of strangers who had read the names of the checks and nothing else of them. Their first line says what is
 expected: blocks, codes, the line. In the first run of `blind` 29 of 30 broken ones were named and none of 15 unusual right
 ones; of `blind_third` 36 of 40 (two of the missed ones are no faults, see NOT_FOUND), and of 20 right ones one, which is
-a fault: r11 now stands with the broken ones.
+a fault: r11 now stands with the broken ones. So does r04 of `blind`, since small products that lack a barrier are named.
 
 x and y are 65,536 floats that are filled, z as many zeros.
 """

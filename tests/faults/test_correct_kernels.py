@@ -32,6 +32,18 @@ def built():
 # ---- the goldens, one a kernel
 
 
+@case(
+    *[(32, 80, 64, 0), (32, 32, 64, 1), (144, 16, 64, 1), (32, 32, 64, 2), (32, 32, 64, 3), (32, 32, 64, 4)],
+    *[(32, 32, 64, 5), (32, 32, 64, 6)],
+)
+def small_sums(k, m, n, depth, way):
+    a, b = (values(rows * columns, F16, -2, 2).reshape(rows, columns) for rows, columns in ((m, depth), (depth, n)))
+    steps = np.stack([a[:, i : i + 16].astype(F32) @ b[i : i + 16].astype(F32) for i in range(0, depth, 16)])
+    whole = steps.sum(0)
+    c = {3: steps, 4: steps[-1], 5: np.stack([whole, whole]), 6: steps.cumsum(0)}.get(way, whole)
+    return [a.ravel(), b.ravel(), None, m, n, depth, way], [c.ravel()]
+
+
 @case(16, 1000, 1024, 3001, 4099, blocks=(1, 3, 8))
 def tque_single(k, n):
     x, y = values(n, F32), values(n + 1, F32)[:n]

@@ -25,8 +25,8 @@ MUTANTS = load(HOME / "mutants.toml")
 HALF, FLOAT = torch.float16, torch.float32
 HOW = ("stride", "padding", "dilation")
 SEED, DRAWN, FIXED = 13, 210, 30  # of the drawn cases; the suite takes the first FIXED, the rest is marked slow
-# Where a kernel can go wrong. The last four are as wide as several groups of channels, tiles or loads of taps; the very
-# last has one tile a group.
+# Where a kernel can go wrong. Four are as wide as several groups of channels, tiles or loads of taps, the last of them with
+# one tile a group; in the very last nothing but the next tile adds to the sums of a tile.
 CASES = [
     {"x": (1, 1, 1, 1), "kernel": (3, 3), "padding": (1, 1)},
     {"x": (2, 17, 5, 7), "kernel": (3, 3), "padding": (2, 1), "dilation": (2, 1), "bias": True},
@@ -36,6 +36,7 @@ CASES = [
     {"x": (2, 160, 13, 32), "kernel": (3, 3), "padding": (2, 2), "dilation": (2, 2)},
     {"x": (1, 48, 12, 131), "kernel": (5, 4), "padding": (2, 1), "bias": True},
     {"x": (1, 272, 1, 6), "kernel": (3, 3), "padding": (1, 1)},
+    {"x": (1, 16, 12, 8), "kernel": (3, 3), "padding": (1, 1)},
 ]
 
 

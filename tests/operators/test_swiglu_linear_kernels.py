@@ -202,6 +202,12 @@ MUTANTS = {  # file, what is changed to what, and what has to notice it
         "ToA2",
         FORWARD,
     ),
+    "small sums not settled": (
+        "products.h",
+        "            if (!first && high * wide < SETTLED) {\n                PipeBarrier<PIPE_M>();\n            }\n",
+        "",
+        FORWARD,
+    ),
     "L0C overwritten while it leaves": (
         "products.h",
         "            if (first) {\n                WaitFlag<HardEvent::FIX_M>(0);\n            }\n",

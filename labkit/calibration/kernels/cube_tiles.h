@@ -138,6 +138,9 @@ private:
                 mmad.n = BN;
                 mmad.k = BK;
                 mmad.cmatrixInitVal = k == from && inner == 0;
+                if (!mmad.cmatrixInitVal && high / 16 * (BN / 16) < 10) {
+                    PipeBarrier<PIPE_M>();  // M does not wait by itself for the sums of so small a tile
+                }
                 mmad.unitFlag = !unit ? 0 : k + inner + BK < to ? 2 : 3;
                 Mmad(c0, a2, b2, mmad);
                 SetFlag<HardEvent::M_MTE1>(piece);

@@ -40,6 +40,13 @@ struct CubeState {
     };
     std::vector<Load> loads;
 
+    // The newest Mmad: its number on its pipe, and where in L0C it writes how many fractals.
+    struct Product {
+        uint32_t number = 0, fractals = 0;
+        uint64_t lo = 0, hi = 0;
+        Here here{nullptr, 0};
+    } product;
+
     // One flag for each 512 bytes of L0C: set by an Mmad with unitFlag 3, cleared by a Fixpipe with unitFlag 3.
     std::vector<bool> unit_flags;
     VectorClock unit_set, unit_cleared;

@@ -10,17 +10,38 @@ namespace twin {
 namespace {
 
 constexpr uint32_t kMost = 4095;
+constexpr uint32_t kSettled = 10;  // fractals of C: so many Mmads in a row may add to without a barrier
 
 // unitFlag 2 and 3: the cube waits, fractal by fractal, until Fixpipe has read the old results; with 3 it then sets the
 // flag for Fixpipe.
 void pass_unit_flag(const MmadShape& p, Loc c, uint64_t bytes) {
     CubeState& cube = core->cube_state;
-    core->known[int(Pipe::M)].join(cube.unit_cleared);
+    core->known[int(Pipe::M)].hear(cube.unit_cleared, Pipe::M);
     core->trace.await(Pipe::M, cube.unit_cleared_at);
     if (p.unit_flag != 3) return;
     cube.unit_flags.resize(chip.size[int(Mem::L0C)] / kFractal);
     for (uint64_t at = c.addr / kFractal; at < (c.addr + bytes + kFractal - 1) / kFractal; at++)
         cube.unit_flags[at] = true;
+}
+
+// An Mmad on few fractals reads the sums of the one right before it while that one still writes them, unless pipe M was
+// waited for in between. CANN's own code rounds m and n down, this one rounds up; what the documents do not speak of,
+// other products between the two, is left alone.
+void check_sums(const Core::Ticket& t, const MmadShape& p, uint32_t fractals, Loc c, uint64_t bytes) {
+    CubeState::Product& last = core->cube_state.product;
+    CubeState::Product now{t.access.number, fractals, c.addr, c.addr + bytes, t.access.here};
+    if (p.start == MmadShape::Kept && fractals < kSettled && last.number && last.fractals < kSettled &&
+        last.number + 1 == now.number && core->known[int(Pipe::M)].done < last.number && last.lo < now.hi &&
+        now.lo < last.hi)
+        core->report("mmad-order", true, t.access.here,
+                     Numbers()
+                         .add("op", name_of(t.op))
+                         .add("m", unsigned(p.m))
+                         .add("n", unsigned(p.n))
+                         .add("fractals", fractals)
+                         .add("settled", kSettled)
+                         .add("other_line", last.here.line));
+    last = now;
 }
 
 // Initialises C: zero or the bias in every row; zero where fractals extend beyond m and n.
@@ -186,6 +207,7 @@ void mmad(Dt type, bool nibbles, Loc c, Loc a, Loc b, Loc bias, const MmadShape&
     core->book(t, b, uint32_t(b_bytes), false);
     if (from_bias) core->book(t, bias, p.n * 4u, false);
     core->instruction.opaque = true;
+    if (core->checks) check_sums(t, p, tall / 16 * wide, c, c_bytes);
     Dark dark{keeps ? core->shadow_if_any(c.mem, c.addr, c_bytes) : Shadow()};
     if (core->instruction.partial() && !row && !p.sparse) dark.multiply(p, c0, bits, deep, wide, tall, c_bytes);
     core->book(t, c, uint32_t(c_bytes), true);  // recorded as a write; that covers the read of the old sum as well
