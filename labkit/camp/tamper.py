@@ -13,6 +13,7 @@ import functools
 import importlib
 import importlib.util
 import os
+import re
 import sys
 import types
 from collections.abc import Callable
@@ -28,17 +29,21 @@ _LAZY = {"__abstractmethods__", "__doc__", "__annotations__", "__signature__", "
 _COMPILERS = ("torch._", "torch.compiler.", "torch.utils._triton.")
 _OURS = tuple(os.path.join(os.path.dirname(importlib.util.find_spec(n).origin), "") for n in ("torch", "labkit"))
 
-# Ways from a function to what judges it, and objects that judge themselves. None of our solutions has one.
-_WORDS = {
-    "__globals__", "__closure__", "__code__", "__builtins__", "__subclasses__", "__wrapped__", "__self__",
-    "cell_contents", "f_back", "f_locals", "f_globals", "f_builtins", "tb_frame", "tb_next", "gi_frame", "cr_frame",
-    "ag_frame", "_getframe", "_current_frames", "currentframe", "settrace", "setprofile", "addaudithook",
-    "get_objects", "get_referrers", "get_referents", "__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__",
-    "__bool__", "__del__", "__getattribute__", "__torch_function__", "__torch_dispatch__", "reset_clock",
+# What a submission may use of Python beyond what our own solution does. Everything else is read by a teacher.
+_LIBRARIES = {
+    "torch", "torch_npu", "triton", "numpy", "math", "cmath", "itertools", "functools", "operator", "collections",
+    "statistics", "typing", "dataclasses", "contextlib", "copy", "random", "__future__", "numbers", "fractions",
+    "decimal", "heapq", "bisect", "re", "string", "enum", "abc",
 }  # fmt: skip
-_MODULES = {"gc", "ctypes", "cffi", "builtins", "importlib", "inspect", "threading", "_thread", "signal", "atexit",
-            "unittest", "sys", "marshal", "concurrent", "asyncio"}  # fmt: skip
-_CALLS = {"exec", "eval", "compile", "globals", "vars", "__import__", "breakpoint"}
+_PARTS = {"library", "overrides", "utils", "testing", "hub", "package", "jit", "export", "timeline", "reset_clock",
+          "is_compiling", "is_tracing", "cell_contents", "currentframe", "settrace", "setprofile"}  # fmt: skip
+_CALLS = {
+    "exec", "eval", "compile", "globals", "locals", "vars", "open", "input", "breakpoint", "setattr", "hasattr",
+    "delattr", "type", "memoryview", "__import__",
+}  # fmt: skip
+_MAKING_TEXT = {"join", "format", "replace", "chr", "decode", "translate", "removeprefix", "removesuffix", "lower"}
+_BASES = {"Module", "Function"}  # of a class of its own: torch.nn's and torch.autograd's
+_SET = {"grad", "data", "weight", "bias", "requires_grad", "training"}  # attributes of tensors and modules
 
 
 class Tampered(BaseException):
@@ -214,27 +219,52 @@ class Guarded:
 
 
 def reaches(text: str, ours: str) -> list[str]:
-    """What a submission's module text uses, and our own does not, that leads to what judges it: names as they stand
-    there. An attribute counts, a name, a text in quotes, an import.
+    """What a submission's module text has, and our own has not, by which it could change or feed what judges it: names
+    as they stand there. A wrong submission may pass with it, a right one seldom needs it.
     """
     return sorted(_used(text) - _used(ours))
 
 
 def _used(text: str) -> set[str]:
     found: set[str] = set()
-    for node in ast.walk(ast.parse(text)):
+    nodes = list(ast.walk(ast.parse(text)))
+    for node in nodes:
         if isinstance(node, ast.Attribute):
-            found |= {node.attr} & _WORDS
+            private = node.attr.startswith("_") and node.attr not in ("_check", "__init__")
+            if private or node.attr in _PARTS or node.attr.endswith("_hook"):
+                found.add(node.attr)
+            if not isinstance(node.ctx, ast.Load) and node.attr not in _SET:
+                found.add(f".{node.attr} =")
         elif isinstance(node, ast.Name):
-            found |= {node.id} & (_WORDS | _CALLS)
-        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            found |= {node.name} & _WORDS
+            found |= {node.id} if node.id.startswith("__") or node.id in _CALLS else set()
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            found |= {node.value} & (_WORDS | _CALLS)
+            found |= {node.value} if re.fullmatch(r"__\w+__|\w*_hook", node.value) else set()
+        elif isinstance(node, ast.ClassDef):
+            if not {*map(_last, node.bases)} <= _BASES or node.keywords or node.decorator_list:
+                found.add(f"class {node.name}")
+        elif isinstance(node, (ast.Match, ast.Global, ast.Nonlocal)):
+            found.add(type(node).__name__.lower())
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            found |= {node.name} if node.name.startswith("__") and node.name != "__init__" else set()
         elif isinstance(node, ast.Import):
-            found |= {a.name for a in node.names if a.name.partition(".")[0] in _MODULES}
-        elif isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] in _MODULES:
-            found.add(node.module or "")
+            found |= {a.name for a in node.names if not _is_plain(a.name)}
         elif isinstance(node, ast.ImportFrom):
-            found |= {a.name for a in node.names} & (_WORDS | _CALLS)
+            found |= {a.name for a in node.names if not _is_plain(f"{node.module}.{a.name}")}
+    if any(_last(node) == "getattr" for node in nodes) and any(map(_makes_text, nodes)):
+        found.add("getattr")  # of a name that does not stand there
     return found
+
+
+def _last(node: ast.AST) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+def _makes_text(node: ast.AST) -> bool:
+    sides = (node.left, node.right) if isinstance(node, ast.BinOp) else ()
+    texts = any(isinstance(s, ast.Constant) and isinstance(s.value, str) for s in sides)
+    return texts or isinstance(node, ast.JoinedStr) or _last(node) in _MAKING_TEXT
+
+
+def _is_plain(module: str) -> bool:
+    first, *rest = module.split(".")
+    return first in _LIBRARIES and not any(part.startswith("_") or part in _PARTS for part in rest)
