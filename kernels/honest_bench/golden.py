@@ -52,10 +52,10 @@ def run_wait(function, args, case):
     from labkit import chips, device
 
     hertz = chips.flat(device.chip() or chips.DEFAULT)["clock.hz"]
-    calls = []
+    calls, drawn = [], np.random.default_rng(args[0]).permutation(np.arange(24.0, 72.0, 0.75))
 
     def work():
-        calls.append(30.0 + len(calls))
+        calls.append(float(drawn[len(calls) % len(drawn)]))
         torch.npu._sleep(round(calls[-1] * 1e-6 * hertz))
 
     waits = []

@@ -47,6 +47,11 @@ def at_most(limit: int, found: int | None) -> str:
     return say(f"at most {limit}", f"至多 {limit}") if found is None or found <= limit else str(found)
 
 
+def copies(session) -> int | None:
+    """Between the host and the device."""
+    return None if session is None else sum(t.kind in ("copy_in", "copy_out") for t in session.tasks)
+
+
 def kernels(session) -> int | None:
     return None if session is None else sum(t.kind == "kernel" for t in session.tasks)
 
@@ -179,6 +184,7 @@ def launch_cases(seed, quick):
         expected = {
             say("result", "结果"): sum(w * v for w, v in zip(weights, vectors)),
             say("kernels", "kernel 数"): at_most(4, 0),
+            **_stays(0),
         }
         made.append(Case(f"{count} vectors of {width}", (vectors, weights), expected, tolerance=(1e-5, 1e-5)))
     return made
@@ -187,7 +193,13 @@ def launch_cases(seed, quick):
 def run_launch(function, args, case):
     vectors, weights = [v.npu() for v in args[0]], args[1].npu()
     result, session = seen(lambda: function(vectors, weights))
-    return {say("result", "结果"): result, say("kernels", "kernel 数"): at_most(4, kernels(session))}
+    counted = {say("kernels", "kernel 数"): at_most(4, kernels(session))}
+    return {say("result", "结果"): result, **counted, **_stays(copies(session))}
+
+
+def _stays(found: int | None) -> dict:
+    """What is computed on the host is no kernel; its way there and back is seen."""
+    return {say("copies to the host and back", "与主机之间的拷贝"): say("none", "无") if not found else str(found)}
 
 
 def _model(seed, width=32):
@@ -315,7 +327,7 @@ def cast_cases(seed, quick):
         Case(
             "three layers",
             (seed, x),
-            {say("result", "结果"): expected.float(), "Cast": at_most(2, 0)},
+            {say("result", "结果"): expected.float(), "Cast": at_most(2, 0), **_stays(0)},
             tolerance=(2e-2, 2e-3),
         )
     ]
@@ -336,7 +348,7 @@ def run_cast(function, args, case):
             t.name == "aten::copy_" and bool(t.inputs) and t.inputs[0].dtype != t.outputs[0].dtype
             for t in session.tasks
         )
-    return {say("result", "结果"): result, "Cast": at_most(2, casts)}
+    return {say("result", "结果"): result, "Cast": at_most(2, casts), **_stays(copies(session))}
 
 
 def real_cases(seed, quick):

@@ -39,7 +39,8 @@ def run_pool(function, args, case):
     found = [first is not None and len(set(first)) == count - 1]
     found += [allocate(2), len(free)]
     last = allocate(1)
-    found += [len(last) if last else last]
+    twice = first and last and set(first) & set(last)
+    found += [say("a page that is held already", "已被占用的页") if twice else len(last) if last else last]
     for held in (first, last):
         if held:
             give_back(held)
