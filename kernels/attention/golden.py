@@ -82,6 +82,38 @@ def workspace_floats(blocks: int, wide: int, dim: int) -> int:
     return blocks * TALL * (3 * wide + 3 * (wide // 2) + 3 * -(-dim // LANES) * LANES)
 
 
+SHORT, TURN, SIDE, ROOM = 256, 3, 16, 184 * 1024  # as in attention_short.h and attention_torch.asc
+
+
+def rows_of_step(rows: int, keys: int, masked: int) -> int:
+    """Of a kernel whose keys fit one block: as many as the buffers of two vector cores take, in equal parts."""
+    columns, units = -(-keys // SIDE), -(-rows // SIDE)
+
+    def room(tall):
+        pitch = 0 if not masked else -(-keys * masked // 32) * 32
+        return (tall + 1) * columns * SIDE * (14 if masked else 12) + tall * (pitch + 116) + 4096
+
+    most = max(tall // 8 for tall in range(8, 121, 8) if room(tall) <= ROOM)
+    return -(-units // -(-units // most)) * SIDE
+
+
+def launch_short(q, k, v, mask=None, scale=None, blocks=None, most=None, made=None, lse=None, **how):
+    """(record, out) of the kernel for at most SHORT keys alone, on the device's tensors."""
+    (batch, heads, rows, dim), (_, kv_heads, keys, _) = q.shape, k.shape
+    kern = made or kernel("attention.asc", f"short_attention<{CTYPE[q.dtype]}>", **how)
+    masked = 0 if mask is None else 1 if mask.dtype == torch.bool else 2
+    most = most or rows_of_step(rows, keys, masked)
+    blocks = blocks or min(CUBES, batch * heads * -(-rows // SIDE))
+    out = torch.full(q.shape, -1216.0, dtype=q.dtype).npu()
+    a = kern.struct(
+        "ShortAttention", batch=batch, heads=heads, kvHeads=kv_heads, rows=rows, keys=keys, dim=dim, most=most,
+        masked=masked, keepsLse=int(lse is not None), scale=dim**-0.5 if scale is None else scale)  # fmt: skip
+    full = None if mask is None else mask.expand(batch, heads, rows, keys)
+    _fill(a, q=q, k=k, v=v, out=out, mask=full)
+    space = torch.empty(blocks * TURN * most * -(-keys // SIDE) * SIDE * 3 // 2, dtype=torch.float32).npu()
+    return kern[blocks](q, k, v, mask, out, lse, space, a), out
+
+
 def launch_attention(q, k, v, mask=None, causal=False, scale=None, blocks=None, wide=None, made=None, lse=None, **how):
     """(record, out) of the kernel alone, on the device's tensors."""
     (batch, heads, rows, dim), (_, kv_heads, keys, _) = q.shape, k.shape

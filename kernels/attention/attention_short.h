@@ -1,0 +1,74 @@
+// Attention whose keys all fit one block: what both kinds of core go by. See attention.asc.
+#pragma once
+#include "attention.h"
+
+struct ShortAttention {
+    uint32_t batch, heads, kvHeads, rows, keys, dim;
+    uint64_t q[3], k[3], v[3], out[3], mask[3];  // elements from batch to batch, head to head, row to row
+    uint32_t most;                               // rows of a step: whole 16s
+    uint32_t masked;                             // 0 no, 1 by bytes (0: not seen), 2 by numbers that are added
+    uint32_t keepsLse;                           // whether the log-sum-exp of each row is wanted too
+    float scale;
+};
+
+constexpr uint32_t SHORT = 256;                // keys, at most
+constexpr uint32_t SIDE = 16, PATCH = 256;     // 16-bit types: a fractal's rows and columns, its numbers
+constexpr uint32_t EIGHT = 8;                  // rows that the vector cores work on at a time; float in a block
+constexpr uint32_t LEAD = 2, TURN = LEAD + 1;  // steps that the cube core is ahead; slots
+constexpr uint16_t SCORES_READY = 1, SHARES_READY = 2;
+
+// Where the slots of a block are. A slot holds columns of fractals: [16 keys][row][16].
+struct ShortSlots {
+    uint32_t columns, most;
+    __aicore__ inline uint64_t Size() const { return static_cast<uint64_t>(columns) * most * SIDE; }
+    __aicore__ inline uint64_t Scores(uint32_t block, uint32_t step) const  // in floats from the workspace's begin
+    {
+        return (block * TURN + step % TURN) * Size() / 2 * 3;
+    }
+    __aicore__ inline uint64_t Shares(uint32_t block, uint32_t step) const  // in 16-bit numbers
+    {
+        return 2 * (Scores(block, step) + Size());
+    }
+};
+
+// The steps of a block, for both kinds of core the same. All heads' rows, in units of 16, are dealt out evenly, so that
+// a block's share may begin and end within a head; a step is at most `most` rows of one head.
+class ShortSteps {
+    const ShortAttention* a;
+    uint32_t units, at, end, left = 0, parts = 0;
+    int32_t count = -1;
+
+public:
+    uint32_t batch = 0, head = 0, row = 0, high = 0;
+    bool begins = false, ends = true;  // the head, as far as it is this block's
+
+    __aicore__ inline ShortSteps(const ShortAttention& given, uint32_t block) : a(&given), units(CeilOf(given.rows, SIDE))
+    {
+        uint64_t all = static_cast<uint64_t>(given.batch) * given.heads * units, blocks = AscendC::GetBlockNum();
+        at = static_cast<uint32_t>(all * block / blocks);
+        end = static_cast<uint32_t>(all * (block + 1) / blocks);
+    }
+
+    __aicore__ inline uint32_t Number() const { return static_cast<uint32_t>(count); }
+
+    __aicore__ inline bool Next()
+    {
+        if (at >= end) return false;
+        begins = ends;
+        if (begins) {
+            left = LeastOf(units - at % units, end - at);
+            parts = CeilOf(left, a->most / SIDE);
+        }
+        uint32_t here = CeilOf(left, parts);
+        batch = at / units / a->heads;
+        head = at / units % a->heads;
+        row = at % units * SIDE;
+        high = LeastOf(here * SIDE, a->rows - row);
+        at += here;
+        left -= here;
+        parts--;
+        ends = left == 0;
+        count++;
+        return true;
+    }
+};
