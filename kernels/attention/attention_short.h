@@ -14,7 +14,7 @@ struct ShortAttention {
 constexpr uint32_t SHORT = 256;                // keys, at most
 constexpr uint32_t SIDE = 16, PATCH = 256;     // 16-bit types: a fractal's rows and columns, its numbers
 constexpr uint32_t EIGHT = 8;                  // rows that the vector cores work on at a time; float in a block
-constexpr uint32_t LEAD = 2, TURN = LEAD + 1;  // steps that the cube core is ahead; slots
+constexpr uint32_t LEAD = 3, TURN = LEAD + 1;  // steps that the cube core is ahead; slots
 constexpr uint16_t SCORES_READY = 1, SHARES_READY = 2;
 
 // Where the slots of a block are. A slot holds columns of fractals: [16 keys][row][16].

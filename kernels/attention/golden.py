@@ -82,7 +82,7 @@ def workspace_floats(blocks: int, wide: int, dim: int) -> int:
     return blocks * TALL * (3 * wide + 3 * (wide // 2) + 3 * -(-dim // LANES) * LANES)
 
 
-SHORT, TURN, SIDE, ROOM = 256, 3, 16, 184 * 1024  # as in attention_short.h and attention_torch.asc
+SHORT, TURN, SIDE, ROOM = 256, 4, 16, 184 * 1024  # as in attention_short.h and attention_torch.asc
 
 
 def rows_of_step(rows: int, keys: int, masked: int) -> int:
