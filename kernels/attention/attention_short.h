@@ -6,6 +6,7 @@ struct ShortAttention {
     uint32_t batch, heads, kvHeads, rows, keys, dim;
     uint64_t q[3], k[3], v[3], out[3], mask[3];  // elements from batch to batch, head to head, row to row
     uint32_t most;                               // rows of a step: whole 16s
+    uint32_t tiles;                              // of a head, where its steps are dealt out one by one, else 0
     uint32_t masked;                             // 0 no, 1 by bytes (0: not seen), 2 by numbers that are added
     uint32_t keepsLse;                           // whether the log-sum-exp of each row is wanted too
     float scale;
@@ -32,18 +33,22 @@ struct ShortSlots {
 };
 
 // The steps of a block, for both kinds of core the same. All heads' rows, in units of 16, are dealt out evenly, so that
-// a block's share may begin and end within a head; a step is at most `most` rows of one head.
+// a block's share may begin and end within a head; a step is at most `most` rows of one head. Where all heads of a
+// sequence have one mask, and a head takes several steps, it is the steps that are dealt out, heads with the same rows
+// one after the other, so that these rows of the mask are turned once.
 class ShortSteps {
     const ShortAttention* a;
-    uint32_t units, at, end, left = 0, parts = 0;
+    uint32_t units, tall, at, end, left = 0, parts = 0;
     int32_t count = -1;
 
 public:
     uint32_t batch = 0, head = 0, row = 0, high = 0;
     bool begins = false, ends = true;  // the head, as far as it is this block's
 
-    __aicore__ inline ShortSteps(const ShortAttention& given, uint32_t block) : a(&given), units(CeilOf(given.rows, SIDE))
+    __aicore__ inline ShortSteps(const ShortAttention& given, uint32_t block) : a(&given)
     {
+        units = given.tiles > 0 ? given.tiles : CeilOf(given.rows, SIDE);
+        tall = given.tiles > 0 ? CeilOf(given.rows, given.tiles) : SIDE;
         uint64_t all = static_cast<uint64_t>(given.batch) * given.heads * units, blocks = AscendC::GetBlockNum();
         at = static_cast<uint32_t>(all * block / blocks);
         end = static_cast<uint32_t>(all * (block + 1) / blocks);
@@ -54,6 +59,16 @@ public:
     __aicore__ inline bool Next()
     {
         if (at >= end) return false;
+        count++;
+        if (a->tiles > 0) {
+            begins = true;
+            head = at % a->heads;
+            row = at / a->heads % units * tall;
+            batch = at / a->heads / units;
+            high = LeastOf(tall, a->rows - row);
+            at++;
+            return true;
+        }
         begins = ends;
         if (begins) {
             left = LeastOf(units - at % units, end - at);
@@ -62,13 +77,12 @@ public:
         uint32_t here = CeilOf(left, parts);
         batch = at / units / a->heads;
         head = at / units % a->heads;
-        row = at % units * SIDE;
-        high = LeastOf(here * SIDE, a->rows - row);
+        row = at % units * tall;
+        high = LeastOf(here * tall, a->rows - row);
         at += here;
         left -= here;
         parts--;
         ends = left == 0;
-        count++;
         return true;
     }
 };

@@ -117,11 +117,13 @@ private:
     }
 
     __aicore__ inline void Multiply(uint32_t to, uint32_t left, uint32_t right, uint32_t high, uint32_t wide, uint32_t depth,
-                                    bool begins)
+                                    bool begins, bool loaded = true)
     {
         using namespace AscendC;
-        SetFlag<HardEvent::MTE1_M>(right % 2);
-        WaitFlag<HardEvent::MTE1_M>(right % 2);
+        if (loaded) {
+            SetFlag<HardEvent::MTE1_M>(right % 2);
+            WaitFlag<HardEvent::MTE1_M>(right % 2);
+        }
         MmadParams mmad;
         mmad.m = CeilOf(high, SIDE) * SIDE;  // a single row would be read as a vector
         mmad.n = CeilOf(wide, SIDE) * SIDE;
@@ -129,7 +131,6 @@ private:
         mmad.cmatrixInitVal = begins;
         if (!begins && mmad.m * mmad.n < 10 * PATCH) PipeBarrier<PIPE_M>();
         Mmad(Sums(to), A2(left), B2(right), mmad);
-        SetFlag<HardEvent::M_MTE1>(RIGHT + right % 2);
     }
 
     // Rows of one product: as few as there must be, alike.
@@ -138,34 +139,33 @@ private:
     __aicore__ inline void Scores(const ShortSteps& s)
     {
         using namespace AscendC;
-        uint64_t kv = s.head / (a.heads / a.kvHeads);
-        if (s.begins) {
-            Columns(Fill(K), kGm[s.batch * a.k[0] + kv * a.k[1]], a.keys, a.k[2]);
-            Filled(K);
-        }
+        uint64_t kv = s.head / (a.heads / a.kvHeads), from = s.batch * a.k[0] + kv * a.k[1];
+        // the first keys come with the queries, so that they are multiplied while the others are on their way
+        uint32_t soon = LeastOf(PIECE, a.keys);
+        if (s.begins) Columns(Fill(K), kGm[from], soon, a.k[2]);
         Rows(Fill(Q), qGm[s.batch * a.q[0] + s.head * a.q[1] + s.row * a.q[2]], s.high, a.q[2]);
         Filled(Q);
-        if (s.begins) Await(K);
+        if (s.begins) {
+            if (soon < a.keys) Columns(L1(K, taken[K / 2])[soon * a.dim], kGm[from + soon * a.k[2]], a.keys - soon, a.k[2]);
+            Filled(K);
+        }
         Await(Q);
         uint64_t slot = slots.Scores(block, s.Number());
-        uint32_t most = Tall(s), deep = a.dim / SIDE;
-        for (uint32_t r = 0; r < s.high; r += most) {
-            uint32_t high = LeastOf(most, s.high - r), left = lefts++;
+        uint32_t most = Tall(s), deep = a.dim / SIDE, first = lefts;
+        for (uint32_t r = 0; r < s.high; r += most) {  // one or two
+            uint32_t left = lefts++;
             WaitFlag<HardEvent::M_MTE1>(LEFT + left % 2);
-            Unfold(A2(left), Held(Q), a.q[2] == a.dim, s.high, a.dim, r, high, 0, a.dim);
-            for (uint32_t at = 0; at < a.keys; at += PIECE) {
-                uint32_t here = LeastOf(PIECE, a.keys - at), wide = CeilOf(here, SIDE), right = rights++, to = results++;
-                WaitFlag<HardEvent::M_MTE1>(RIGHT + right % 2);
-                if (wide == slots.columns) {
-                    LoadData(B2(right), Held(K), LoadData2DParams(0, wide * deep, 1, 0, 0, false, 0));
-                } else {
-                    for (uint32_t i = 0; i < deep; i++) {
-                        LoadData(B2(right)[i * wide * PATCH], Held(K)[(i * slots.columns + at / SIDE) * PATCH],
-                                 LoadData2DParams(0, wide, 1, 0, 0, false, 0));
-                    }
-                }
+            Unfold(A2(left), Held(Q), a.q[2] == a.dim, s.high, a.dim, r, LeastOf(most, s.high - r), 0, a.dim);
+        }
+        for (uint32_t at = 0; at < a.keys; at += PIECE) {
+            uint32_t here = LeastOf(PIECE, a.keys - at), wide = CeilOf(here, SIDE), right = rights++;
+            if (s.begins && at + here == a.keys) Await(K);
+            WaitFlag<HardEvent::M_MTE1>(RIGHT + right % 2);
+            LoadData(B2(right), Held(K)[at * a.dim], LoadData2DParams(0, wide * deep, 1, 0, 0, false, 0));
+            for (uint32_t r = 0; r < s.high; r += most) {
+                uint32_t high = LeastOf(most, s.high - r), to = results++;
                 WaitFlag<HardEvent::FIX_M>(to % 2);
-                Multiply(to, left, right, high, here, a.dim, true);
+                Multiply(to, first + r / most, right, high, here, a.dim, true, r == 0);
                 SetFlag<HardEvent::M_FIX>(to % 2);
                 WaitFlag<HardEvent::M_FIX>(to % 2);
                 FixpipeParamsV220 fix;
@@ -177,8 +177,9 @@ private:
                 Fixpipe<float, float, CFG_NZ>(work[slot + (at * a.most + r * SIDE)], Sums(to), fix);
                 SetFlag<HardEvent::FIX_M>(to % 2);
             }
-            SetFlag<HardEvent::M_MTE1>(LEFT + left % 2);
+            SetFlag<HardEvent::M_MTE1>(RIGHT + right % 2);
         }
+        for (; first < lefts; first++) SetFlag<HardEvent::M_MTE1>(LEFT + first % 2);
         CrossCoreSetFlag<0x2, PIPE_FIX>(SCORES_READY);
         Empty(Q);
         if (s.ends) Empty(K);
@@ -212,6 +213,7 @@ private:
                 Unfold(B2(right), Held(V), a.v[2] == a.dim, a.keys, a.dim, at, here, 0, a.dim);
                 Multiply(to, left, right, high, a.dim, here, at == 0);
                 SetFlag<HardEvent::M_MTE1>(LEFT + left % 2);
+                SetFlag<HardEvent::M_MTE1>(RIGHT + right % 2);
             }
             SetFlag<HardEvent::M_FIX>(to % 2);
             WaitFlag<HardEvent::M_FIX>(to % 2);

@@ -85,16 +85,19 @@ def workspace_floats(blocks: int, wide: int, dim: int) -> int:
 SHORT, TURN, SIDE, ROOM = 256, 4, 16, 184 * 1024  # as in attention_short.h and attention_torch.asc
 
 
-def rows_of_step(rows: int, keys: int, masked: int) -> int:
-    """Of a kernel whose keys fit one block: as many as the buffers of two vector cores take, in equal parts."""
-    columns, units = -(-keys // SIDE), -(-rows // SIDE)
+def steps_of(rows: int, keys: int, masked: int, across: bool) -> tuple[int, int]:
+    """(rows of a step in whole 16s, steps of a head where they are dealt out one by one, else 0) of the kernel whose keys
+    fit one block: as much as the buffers of two vector cores take, in equal parts. across: all heads have one mask."""
+    columns = -(-keys // SIDE)
 
     def room(tall):
         pitch = 0 if not masked else -(-keys * masked // 32) * 32
-        return (tall + 1) * columns * SIDE * (14 if masked else 12) + tall * (pitch + 116) + 4096
+        return (columns * (tall + 1) + 8) * SIDE * (16 if masked else 12) + tall * (pitch + 116) + 4096
 
-    most = max(tall // 8 for tall in range(8, 121, 8) if room(tall) <= ROOM)
-    return -(-units // -(-units // most)) * SIDE
+    most = max(tall for tall in range(8, 121, 8) if room(tall) <= ROOM)
+    tiles = -(-rows // (2 * most))
+    tall = -(-rows // tiles)
+    return -(-tall // SIDE) * SIDE, -(-rows // tall) if masked and across and tiles > 1 else 0
 
 
 def launch_short(q, k, v, mask=None, scale=None, blocks=None, most=None, made=None, lse=None, **how):
@@ -102,13 +105,13 @@ def launch_short(q, k, v, mask=None, scale=None, blocks=None, most=None, made=No
     (batch, heads, rows, dim), (_, kv_heads, keys, _) = q.shape, k.shape
     kern = made or kernel("attention.asc", f"short_attention<{CTYPE[q.dtype]}>", **how)
     masked = 0 if mask is None else 1 if mask.dtype == torch.bool else 2
-    most = most or rows_of_step(rows, keys, masked)
+    full = None if mask is None else mask.expand(batch, heads, rows, keys)
+    most, tiles = (most, 0) if most else steps_of(rows, keys, masked, mask is not None and full.stride(1) == 0)
     blocks = blocks or min(CUBES, batch * heads * -(-rows // SIDE))
     out = torch.full(q.shape, -1216.0, dtype=q.dtype).npu()
     a = kern.struct(
         "ShortAttention", batch=batch, heads=heads, kvHeads=kv_heads, rows=rows, keys=keys, dim=dim, most=most,
-        masked=masked, keepsLse=int(lse is not None), scale=dim**-0.5 if scale is None else scale)  # fmt: skip
-    full = None if mask is None else mask.expand(batch, heads, rows, keys)
+        tiles=tiles, masked=masked, keepsLse=int(lse is not None), scale=dim**-0.5 if scale is None else scale)  # fmt: skip
     _fill(a, q=q, k=k, v=v, out=out, mask=full)
     space = torch.empty(blocks * TURN * most * -(-keys // SIDE) * SIDE * 3 // 2, dtype=torch.float32).npu()
     return kern[blocks](q, k, v, mask, out, lse, space, a), out
