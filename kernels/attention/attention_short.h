@@ -5,7 +5,7 @@
 struct ShortAttention {
     uint32_t batch, heads, kvHeads, rows, keys, dim;
     uint64_t q[3], k[3], v[3], out[3], mask[3];  // elements from batch to batch, head to head, row to row
-    uint32_t most;                               // rows of a step: whole 16s
+    uint32_t most;                               // rows of a step; whole 16s unless tiles are dealt out
     uint32_t tiles;                              // of a head, where its steps are dealt out one by one, else 0
     uint32_t masked;                             // 0 no, 1 by bytes (0: not seen), 2 by numbers that are added
     uint32_t keepsLse;                           // whether the log-sum-exp of each row is wanted too
@@ -33,12 +33,13 @@ struct ShortSlots {
 };
 
 // The steps of a block, for both kinds of core the same. All heads' rows, in units of 16, are dealt out evenly, so that
-// a block's share may begin and end within a head; a step is at most `most` rows of one head. Where all heads of a
+// a block's share may begin and end within a head; a step is at most `most` rows of one head. A head that another block
+// began comes last: nobody works while the first scores are made, but a short last step is sooner multiplied. Where all heads of a
 // sequence have one mask, and a head takes several steps, it is the steps that are dealt out, heads with the same rows
 // one after the other, so that these rows of the mask are turned once.
 class ShortSteps {
     const ShortAttention* a;
-    uint32_t units, tall, at, end, left = 0, parts = 0;
+    uint32_t units, tall, at, end, first = 0, left = 0, parts = 0;
     int32_t count = -1;
 
 public:
@@ -52,13 +53,23 @@ public:
         uint64_t all = static_cast<uint64_t>(given.batch) * given.heads * units, blocks = AscendC::GetBlockNum();
         at = static_cast<uint32_t>(all * block / blocks);
         end = static_cast<uint32_t>(all * (block + 1) / blocks);
+        uint32_t whole = CeilOf(at, units) * units;
+        if (given.tiles == 0 && at < whole && whole < end) {
+            first = at;
+            at = whole;
+        }
     }
 
     __aicore__ inline uint32_t Number() const { return static_cast<uint32_t>(count); }
 
     __aicore__ inline bool Next()
     {
-        if (at >= end) return false;
+        if (at == end && first > 0) {
+            at = first;
+            end = CeilOf(at, units) * units;
+            first = 0;
+        }
+        if (at == end) return false;
         count++;
         if (a->tiles > 0) {
             begins = true;

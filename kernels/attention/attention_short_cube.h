@@ -26,9 +26,9 @@ public:
         outGm.SetGlobalBuffer((__gm__ T*)out);
         work.SetGlobalBuffer((__gm__ float*)workspace);
         pGm.SetGlobalBuffer((__gm__ T*)workspace);
-        uint32_t tall = slots.columns * SIDE, at = 0;
+        uint32_t tall = slots.columns * SIDE, high = CeilOf(a.most, SIDE) * SIDE, at = 0;
         for (uint32_t i = 0; i < 4; i++) {
-            room[i] = (i == 0 ? a.most * a.dim : i == 3 ? a.most * tall : tall * a.dim) * sizeof(T);
+            room[i] = (i == 0 ? high * a.dim : i == 3 ? high * tall : tall * a.dim) * sizeof(T);
             begin[i] = at;
             at += 2 * room[i];
         }

@@ -34,7 +34,7 @@ public:
         seenGm.SetGlobalBuffer((__gm__ uint8_t*)mask);
         addedGm.SetGlobalBuffer((__gm__ T*)mask);
         lseGm.SetGlobalBuffer((__gm__ float*)lse);
-        uint32_t tall = a.most / 2, size = slots.columns * (tall + 1) * SIDE + EIGHT * SIDE;
+        uint32_t tall = CeilOf(a.most, 2), size = (slots.columns * Pitch(tall) + EIGHT) * SIDE;
         Room at;
         for (uint32_t i = 0; i < 2; i++) {
             at.Whole();
@@ -58,8 +58,8 @@ public:
         at.Apart();
         shown = at.Take<float>(TPosition::VECCALC, size);
         uint32_t here = at.at;  // one mask or the other
-        added = AscendC::LocalTensor<T>(TPosition::VECIN, here, a.most / 2 * Pitch<T>());
-        seen = AscendC::LocalTensor<uint8_t>(TPosition::VECIN, here, a.most / 2 * Pitch<uint8_t>());
+        added = AscendC::LocalTensor<T>(TPosition::VECIN, here, tall * Pitch<T>());
+        seen = AscendC::LocalTensor<uint8_t>(TPosition::VECIN, here, tall * Pitch<uint8_t>());
     }
 
     __aicore__ inline void Run()

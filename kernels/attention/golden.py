@@ -90,14 +90,18 @@ def steps_of(rows: int, keys: int, masked: int, across: bool) -> tuple[int, int]
     fit one block: as much as the buffers of two vector cores take, in equal parts. across: all heads have one mask."""
     columns = -(-keys // SIDE)
 
-    def room(tall):
-        pitch = 0 if not masked else -(-keys * masked // 32) * 32
-        return (columns * (tall + 1) + 8) * SIDE * (16 if masked else 12) + tall * (pitch + 116) + 4096
+    def fits(high):
+        tall, pitch = -(-high // 2), 0 if not masked else -(-keys * masked // 32) * 32
+        room = (columns * (tall | 1) + 8) * SIDE * (16 if masked else 12) + tall * pitch + (tall + 7) * 116 + 4096
+        return tall <= 120 and room <= ROOM
 
-    most = max(tall for tall in range(8, 121, 8) if room(tall) <= ROOM)
-    tiles = -(-rows // (2 * most))
-    tall = -(-rows // tiles)
-    return -(-tall // SIDE) * SIDE, -(-rows // tall) if masked and across and tiles > 1 else 0
+    units = -(-rows // SIDE)
+    parts = next(n for n in range(1, units + 1) if n == units or fits(-(-units // n) * SIDE))
+    if masked and across and parts > 1:
+        parts = next(n for n in range(1, units + 1) if n == units or fits(-(-rows // n)))
+        high = -(-rows // parts)
+        return high, -(-rows // high)
+    return -(-units // parts) * SIDE, 0
 
 
 def launch_short(q, k, v, mask=None, scale=None, blocks=None, most=None, made=None, lse=None, **how):
