@@ -82,7 +82,7 @@ def workspace_floats(blocks: int, wide: int, dim: int) -> int:
     return blocks * TALL * (3 * wide + 3 * (wide // 2) + 3 * -(-dim // LANES) * LANES)
 
 
-SHORT, TURN, SIDE, ROOM = 256, 4, 16, 184 * 1024  # as in attention_short.h and attention_torch.asc
+SHORT, TURN, SIDE, ROOM, LATER = 256, 6, 16, 184 * 1024, 50  # as in attention_short.h and attention_torch.asc
 
 
 def steps_of(rows: int, keys: int, masked: int, across: bool) -> tuple[int, int]:
@@ -104,6 +104,13 @@ def steps_of(rows: int, keys: int, masked: int, across: bool) -> tuple[int, int]
     return -(-units // parts) * SIDE, 0
 
 
+def later_of(heads: int, rows: int, keys: int, blocks: int, tiles: int) -> int:
+    """In 1/1024 of 16 rows: how many fewer each block has than the one before, which began LATER cycles earlier."""
+    units, cycles = heads * -(-rows // SIDE), 60 + 20 * -(-keys // SIDE)
+    later = 1024 * LATER // cycles
+    return 0 if tiles or later * blocks * blocks > 1024 * units else later
+
+
 def launch_short(q, k, v, mask=None, scale=None, blocks=None, most=None, made=None, lse=None, **how):
     """(record, out) of the kernel for at most SHORT keys alone, on the device's tensors."""
     (batch, heads, rows, dim), (_, kv_heads, keys, _) = q.shape, k.shape
@@ -115,7 +122,7 @@ def launch_short(q, k, v, mask=None, scale=None, blocks=None, most=None, made=No
     out = torch.full(q.shape, -1216.0, dtype=q.dtype).npu()
     a = kern.struct(
         "ShortAttention", batch=batch, heads=heads, kvHeads=kv_heads, rows=rows, keys=keys, dim=dim, most=most,
-        tiles=tiles, masked=masked, keepsLse=int(lse is not None), scale=dim**-0.5 if scale is None else scale)  # fmt: skip
+        tiles=tiles, later=later_of(batch * heads, rows, keys, blocks, tiles), masked=masked, keepsLse=int(lse is not None), scale=dim**-0.5 if scale is None else scale)  # fmt: skip
     _fill(a, q=q, k=k, v=v, out=out, mask=full)
     space = torch.empty(blocks * TURN * most * -(-keys // SIDE) * SIDE * 3 // 2, dtype=torch.float32).npu()
     return kern[blocks](q, k, v, mask, out, lse, space, a), out
