@@ -40,7 +40,7 @@ struct ShortSlots {
 // one after the other, so that these rows of the mask are turned once.
 class ShortSteps {
     const ShortAttention* a;
-    uint32_t units, tall, at, end, next[2] = {}, many[2] = {}, left = 0, parts = 0;
+    uint32_t units, tall, at, end, next[2] = {}, many[2] = {}, left = 0;
     int32_t count = -1;
 
 public:
@@ -54,7 +54,7 @@ public:
         uint64_t all = static_cast<uint64_t>(given.batch) * given.heads * units, blocks = AscendC::GetBlockNum();
         at = From(all, block, blocks);
         end = From(all, block + 1, blocks);
-        if (given.tiles > 0) return;
+        if (given.tiles > 0 || given.rows > given.most) return;
         // whole heads, then the larger part of one, then the other
         uint32_t whole = CeilOf(at, units) * units, rest = end / units * units;
         if (whole > rest) return;
@@ -93,18 +93,16 @@ public:
             return true;
         }
         begins = ends;
-        if (begins) {
-            left = LeastOf(units - at % units, end - at);
-            parts = CeilOf(left, a->most / SIDE);
-        }
-        uint32_t here = CeilOf(left, parts);
+        if (begins) left = LeastOf(units - at % units, end - at);
+        uint32_t here = CeilOf(left, CeilOf(left, a->most / SIDE));
+        // nobody works while the first scores are made
+        if (count == 0 && !a->masked && a->rows <= a->most) here = CeilOf(here, 2);
         batch = at / units / a->heads;
         head = at / units % a->heads;
         row = at % units * tall;
         high = LeastOf(here * tall, a->rows - row);
         at += here;
         left -= here;
-        parts--;
         ends = left == 0;
         return true;
     }

@@ -40,6 +40,7 @@ public:
         for (uint16_t e = 0; e < 8; e++) SetFlag<HardEvent::MTE1_MTE2>(e);
         for (uint16_t e = 0; e < 4; e++) SetFlag<HardEvent::M_MTE1>(e);
         for (uint16_t e = 0; e < 2; e++) SetFlag<HardEvent::FIX_M>(e);
+        if (a.masked && a.keys % SIDE > 0) Clear();
         ShortSteps ahead(a, block), now(a, block);
         for (uint32_t i = 0; i < LEAD; i++) {
             if (ahead.Next()) Scores(ahead);
@@ -84,6 +85,18 @@ private:
         } else {
             Columns(to, from, rows, apart);
         }
+    }
+
+    // Zeros behind the last key: a mask is added to the scores there.
+    __aicore__ inline void Clear()
+    {
+        using namespace AscendC;
+        uint32_t last = a.keys / PIECE * PIECE, columns = slots.columns - last / SIDE;
+        for (uint32_t i = 0; i < 2; i++) {
+            InitConstValue(L1(K, i)[last * a.dim + (columns - 1) * PATCH].template ReinterpretCast<uint16_t>(),
+                           InitConstValueParams<uint16_t>(a.dim / SIDE, SIDE, (columns - 1) * SIDE, 0));
+        }
+        PipeBarrier<PIPE_MTE2>();
     }
 
     // ---- L0

@@ -6,6 +6,7 @@
 // columns of 16 keys, [column][row][16], without the lanes that rows of 64 would waste. A column's height is odd: a row's
 // blocks then lie in different groups of banks, and columns that are four apart in groups that do not meet.
 template <typename T> class ShortVector {
+    static constexpr uint32_t FOUR = 4;
     static constexpr uint32_t LSE = 2, MASK = 2;  // events behind those of the two turns
     using Local = AscendC::LocalTensor<float>;
     using Wide = AscendC::BinaryRepeatParams;
@@ -116,10 +117,7 @@ private:
             WaitFlag<HardEvent::MTE2_V>(e);
             Muls(x, x, a.scale, n);
             if (a.masked) Add(x, x, shown, n);
-            if (a.keys % SIDE > 0) {  // lanes behind the last key
-                uint64_t lane = (uint64_t(1) << SIDE) - (uint64_t(1) << a.keys % SIDE), lanes[2] = {lane * 0x1000100010001, 0};
-                Duplicate(x[(slots.columns - 1) * size], UNSEEN, lanes, static_cast<uint8_t>(CeilOf(mine, 4)), 1, 8);
-            }
+            if (!a.masked) Hide(x, size, mine);
             Fold<true>(most, x, t, size, rows);
             if (a.masked) Maxs(most, most, FLOOR, rows);
             Spread(most, rows);
@@ -163,6 +161,14 @@ private:
 
     // ---- rows and columns
 
+    // The lanes behind the last key.
+    __aicore__ inline void Hide(const Local& x, uint32_t size, uint32_t mine)
+    {
+        uint64_t lane = (uint64_t(1) << SIDE) - (uint64_t(1) << a.keys % SIDE), lanes[2] = {lane * 0x1000100010001, 0};
+        if (a.keys % SIDE == 0) return;
+        AscendC::Duplicate(x[(slots.columns - 1) * size], UNSEEN, lanes, static_cast<uint8_t>(CeilOf(mine, 4)), 1, 8);
+    }
+
     template <bool LARGEST> __aicore__ inline void Either(const Local& to, const Local& x, const Local& y, uint32_t n)
     {
         if constexpr (LARGEST) {
@@ -172,36 +178,53 @@ private:
         }
     }
 
-    // The largest of each row, or the sum: first of the columns (an instruction whose two operands are four columns
-    // apart takes half as long as another), then of a row's two blocks, then of the lanes of one.
+    // The largest of each row, or the sum: of the columns, of a row's two blocks, of the lanes of one.
     template <bool LARGEST>
     __aicore__ inline void Fold(const Local& to, const Local& x, const Local& t, uint32_t size, int32_t rows)
     {
-        using namespace AscendC;
-        constexpr uint32_t FOUR = 4;
-        uint32_t columns = slots.columns, left = columns < 2 * FOUR ? columns / 2 : FOUR;
-        if (left > 0) Either<LARGEST>(t, x, x[left * size], left * size);
-        if (columns > 2 * FOUR) {
-            uint32_t more = columns - 2 * FOUR, twice = more > FOUR ? more - FOUR : 0;
-            if (twice > 0) Either<LARGEST>(t[FOUR * size], x[2 * FOUR * size], x[3 * FOUR * size], twice * size);
-            uint32_t once = LeastOf(more, FOUR) - twice;
-            if (once > 0) Either<LARGEST>(t[twice * size], t[twice * size], x[(2 * FOUR + twice) * size], once * size);
-            if (twice > 0) Either<LARGEST>(t, t, t[FOUR * size], twice * size);
+        uint8_t repeats = rows / EIGHT;
+        if (slots.columns < 2 * FOUR) {  // blocks first: two columns' would meet in the banks
+            Blocks<LARGEST>(t, x, static_cast<uint8_t>(CeilOf(slots.columns * size, 2 * LANES)));
+            Halve<LARGEST>(t, slots.columns, size / 2);
+            Eighths<LARGEST>(to, t, repeats);
+        } else {
+            Quarter<LARGEST>(t, x, size);
+            Halve<LARGEST>(t, FOUR, size);
+            Blocks<LARGEST>(pairs, t, repeats);
+            Eighths<LARGEST>(to, pairs, repeats);
         }
-        while (left > 1) {
+    }
+    // Eight columns or more to four: an instruction whose two operands are four columns apart takes half as long.
+    template <bool LARGEST> __aicore__ inline void Quarter(const Local& t, const Local& x, uint32_t size)
+    {
+        uint32_t more = slots.columns - 2 * FOUR, twice = more > FOUR ? more - FOUR : 0, once = LeastOf(more, FOUR) - twice;
+        Either<LARGEST>(t, x, x[FOUR * size], FOUR * size);
+        if (twice > 0) Either<LARGEST>(t[FOUR * size], x[2 * FOUR * size], x[3 * FOUR * size], twice * size);
+        if (once > 0) Either<LARGEST>(t[twice * size], t[twice * size], x[(2 * FOUR + twice) * size], once * size);
+        if (twice > 0) Either<LARGEST>(t, t, t[FOUR * size], twice * size);
+    }
+    template <bool LARGEST> __aicore__ inline void Halve(const Local& t, uint32_t columns, uint32_t size)
+    {
+        for (uint32_t left = columns; left > 1;) {
             uint32_t keep = CeilOf(left, 2);
             Either<LARGEST>(t, t, t[keep * size], (left - keep) * size);
             left = keep;
         }
-        if (columns < 2 * FOUR && columns % 2 > 0 && columns > 1) Either<LARGEST>(t, t, x[(columns - 1) * size], size);
-        Local row = columns > 1 ? t : x;
-        uint8_t repeats = rows / EIGHT;
+    }
+    template <bool LARGEST> __aicore__ inline void Blocks(const Local& to, const Local& x, uint8_t repeats)
+    {
         if constexpr (LARGEST) {
-            Max(pairs, row, row[EIGHT], static_cast<uint64_t>(LANES), repeats, Wide(1, 2, 2, 8, 16, 16));
-            BlockReduceMax<float>(to, pairs, repeats, LANES, 1, 1, 8);
+            AscendC::Max(to, x, x[EIGHT], static_cast<uint64_t>(LANES), repeats, Wide(1, 2, 2, 8, 16, 16));
         } else {
-            Add(pairs, row, row[EIGHT], static_cast<uint64_t>(LANES), repeats, Wide(1, 2, 2, 8, 16, 16));
-            BlockReduceSum<float>(to, pairs, repeats, LANES, 1, 1, 8);
+            AscendC::Add(to, x, x[EIGHT], static_cast<uint64_t>(LANES), repeats, Wide(1, 2, 2, 8, 16, 16));
+        }
+    }
+    template <bool LARGEST> __aicore__ inline void Eighths(const Local& to, const Local& x, uint8_t repeats)
+    {
+        if constexpr (LARGEST) {
+            AscendC::BlockReduceMax<float>(to, x, repeats, LANES, 1, 1, 8);
+        } else {
+            AscendC::BlockReduceSum<float>(to, x, repeats, LANES, 1, 1, 8);
         }
     }
 
@@ -268,6 +291,7 @@ private:
             Muls(shown, shown, -UNSEEN, n);
         } else {
             Cast(shown, room, RoundMode::CAST_NONE, n);
+            Hide(shown, size, mine);
         }
     }
 };
