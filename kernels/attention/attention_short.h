@@ -54,11 +54,12 @@ public:
         uint64_t all = static_cast<uint64_t>(given.batch) * given.heads * units, blocks = AscendC::GetBlockNum();
         at = From(all, block, blocks);
         end = From(all, block + 1, blocks);
-        if (given.tiles > 0 || given.rows > given.most) return;
+        if (given.tiles > 0) return;
         // whole heads, then the larger part of one, then the other
         uint32_t whole = CeilOf(at, units) * units, rest = end / units * units;
         if (whole > rest) return;
         uint32_t before = whole - at, behind = end - rest;
+        if (given.rows > given.most && behind > 0 && before >= behind) return;
         next[0] = before > behind ? at : rest;
         next[1] = before > behind ? rest : at;
         many[0] = before > behind ? before : behind;

@@ -286,8 +286,8 @@ private:
         }
         SetFlag<HardEvent::V_MTE2>(MASK);
         if (a.masked == 1) {
+            Adds(halves, halves, static_cast<half>(-1.0f), n);
             Cast(shown, halves, RoundMode::CAST_NONE, n);
-            Adds(shown, shown, -1.0f, n);
             Muls(shown, shown, -UNSEEN, n);
         } else {
             Cast(shown, room, RoundMode::CAST_NONE, n);

@@ -82,7 +82,7 @@ def workspace_floats(blocks: int, wide: int, dim: int) -> int:
     return blocks * TALL * (3 * wide + 3 * (wide // 2) + 3 * -(-dim // LANES) * LANES)
 
 
-SHORT, TURN, SIDE, ROOM, LATER = 256, 6, 16, 184 * 1024, 60  # as in attention_short.h and attention_torch.asc
+SHORT, TURN, SIDE, ROOM, LATER = 256, 6, 16, 184 * 1024, 50  # as in attention_short.h and attention_torch.asc
 
 
 def steps_of(rows: int, keys: int, masked: int, across: bool) -> tuple[int, int]:
