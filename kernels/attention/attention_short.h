@@ -1,4 +1,4 @@
-// Attention whose keys all fit one block: what both kinds of core go by. See attention.asc.
+// Attention whose keys all fit one block: what both kinds of core go by. See short_attention.asc.
 #pragma once
 #include "attention.h"
 

@@ -1,4 +1,4 @@
-// Attention whose keys all fit one block: the cube core's part. See attention.asc.
+// Attention whose keys all fit one block: the cube core's part. See short_attention.asc.
 #pragma once
 #include "attention_short.h"
 
@@ -142,7 +142,7 @@ private:
         mmad.n = CeilOf(wide, SIDE) * SIDE;
         mmad.k = depth;
         mmad.cmatrixInitVal = begins;
-        if (!begins && mmad.m * mmad.n < 10 * PATCH) PipeBarrier<PIPE_M>();
+        if (!begins && mmad.m * mmad.n < SETTLED) PipeBarrier<PIPE_M>();
         Mmad(Sums(to), A2(left), B2(right), mmad);
     }
 

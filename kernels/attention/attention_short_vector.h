@@ -1,4 +1,4 @@
-// Attention whose keys all fit one block: the vector cores' part. See attention.asc.
+// Attention whose keys all fit one block: the vector cores' part. See short_attention.asc.
 #pragma once
 #include "attention_short.h"
 

@@ -82,7 +82,7 @@ def workspace_floats(blocks: int, wide: int, dim: int) -> int:
     return blocks * TALL * (3 * wide + 3 * (wide // 2) + 3 * -(-dim // LANES) * LANES)
 
 
-SHORT, TURN, SIDE, ROOM, LATER = 256, 6, 16, 184 * 1024, 50  # as in attention_short.h and attention_torch.asc
+SHORT, TURN, SIDE, ROOM, LATER = 256, 6, 16, 184 * 1024, 50  # as in attention_short.h and attention_short_torch.h
 
 
 def steps_of(rows: int, keys: int, masked: int, across: bool) -> tuple[int, int]:
@@ -91,8 +91,8 @@ def steps_of(rows: int, keys: int, masked: int, across: bool) -> tuple[int, int]
     columns = -(-keys // SIDE)
 
     def fits(high):
-        tall, pitch = -(-high // 2), 0 if not masked else -(-keys * masked // 32) * 32
-        room = (columns * (tall | 1) + 8) * SIDE * (16 if masked else 12) + tall * pitch + (tall + 7) * 116 + 4096
+        tall, line = -(-high // 2), 0 if not masked else -(-keys * masked // 32) * 32
+        room = (columns * (tall | 1) + 8) * SIDE * (16 if masked else 12) + (tall + 8) * (line + 116) + 3072
         return tall <= 120 and room <= ROOM
 
     units = -(-rows // SIDE)
@@ -114,7 +114,7 @@ def later_of(heads: int, rows: int, keys: int, blocks: int, tiles: int) -> int:
 def launch_short(q, k, v, mask=None, scale=None, blocks=None, most=None, made=None, lse=None, **how):
     """(record, out) of the kernel for at most SHORT keys alone, on the device's tensors."""
     (batch, heads, rows, dim), (_, kv_heads, keys, _) = q.shape, k.shape
-    kern = made or kernel("attention.asc", f"short_attention<{CTYPE[q.dtype]}>", **how)
+    kern = made or kernel("short_attention.asc", f"short_attention<{CTYPE[q.dtype]}>", **how)
     masked = 0 if mask is None else 1 if mask.dtype == torch.bool else 2
     full = None if mask is None else mask.expand(batch, heads, rows, keys)
     most, tiles = (most, 0) if most else steps_of(rows, keys, masked, mask is not None and full.stride(1) == 0)
