@@ -34,10 +34,10 @@ struct ShortSlots {
 };
 
 // The steps of a block, for both kinds of core the same. All heads' rows, in units of 16, are dealt out evenly, so that
-// a block's share may begin and end within a head; a step is at most `most` rows of one head. Parts of heads
-// come last: a short last step is sooner multiplied, after a short first one the next scores would be late. Where all heads of a
-// sequence have one mask, and a head takes several steps, it is the steps that are dealt out, heads with the same rows
-// one after the other, so that these rows of the mask are turned once.
+// a block's share may begin and end within a head; a step is at most `most` rows of one head. Parts of heads come last,
+// the smaller one behind the larger: a short last step is sooner multiplied, and after a short first one the next scores
+// would be late. Where all heads of a sequence have one mask, and a head takes several steps, it is the steps that are
+// dealt out, heads with the same rows one after the other, so that these rows of the mask are turned once.
 class ShortSteps {
     const ShortAttention* a;
     uint32_t units, tall, at, end, next[2] = {}, many[2] = {}, left = 0;
@@ -47,8 +47,7 @@ public:
     uint32_t batch = 0, head = 0, row = 0, high = 0;
     bool begins = false, ends = true;  // the head, as far as it is this block's
 
-    __aicore__ inline ShortSteps(const ShortAttention& given, uint32_t block) : a(&given)
-    {
+    __aicore__ inline ShortSteps(const ShortAttention& given, uint32_t block) : a(&given) {
         units = given.tiles > 0 ? given.tiles : CeilOf(given.rows, SIDE);
         tall = given.tiles > 0 ? CeilOf(given.rows, given.tiles) : SIDE;
         uint64_t all = static_cast<uint64_t>(given.batch) * given.heads * units, blocks = AscendC::GetBlockNum();
@@ -59,6 +58,7 @@ public:
         uint32_t whole = CeilOf(at, units) * units, rest = end / units * units;
         if (whole > rest) return;
         uint32_t before = whole - at, behind = end - rest;
+        // several steps a head: a short first step gains more, for its keys are many
         if (given.rows > given.most && behind > 0 && before >= behind) return;
         next[0] = before > behind ? at : rest;
         next[1] = before > behind ? rest : at;
@@ -69,14 +69,12 @@ public:
     }
 
     // Where a block's share begins. Blocks do not begin to work at once, so the later ones have less to do.
-    __aicore__ inline uint32_t From(uint64_t all, uint64_t block, uint64_t blocks) const
-    {
+    __aicore__ inline uint32_t From(uint64_t all, uint64_t block, uint64_t blocks) const {
         return static_cast<uint32_t>((2048 * all * block / blocks + a->later * block * (blocks - block)) / 2048);
     }
     __aicore__ inline uint32_t Number() const { return static_cast<uint32_t>(count); }
 
-    __aicore__ inline bool Next()
-    {
+    __aicore__ inline bool Next() {
         for (uint32_t i = 0; at == end && i < 2; i++) {
             at = next[i];
             end = at + many[i];

@@ -6,10 +6,10 @@
 // L0: an image of `rows` lines of dim / 16 pixels, under a filter that is a line wide. Only the keys, which L0B takes
 // as they lie in columns of fractals, are brought as such.
 template <typename T> class ShortCube {
-    static constexpr uint32_t PIECE = 128;                          // rows, keys of one product
+    static constexpr uint32_t PIECE = 128;  // rows, keys of one product
     static constexpr uint32_t L0 = PIECE * PIECE * sizeof(T), SUMS = PIECE * PIECE * sizeof(float);
-    static constexpr uint16_t Q = 0, K = 2, V = 4, P = 6;           // events of L1's slots, two each
-    static constexpr uint16_t LEFT = 0, RIGHT = 2;                  // of L0
+    static constexpr uint16_t Q = 0, K = 2, V = 4, P = 6;  // events of L1's slots, two each
+    static constexpr uint16_t LEFT = 0, RIGHT = 2;         // of L0
     const ShortAttention& a;
     ShortSlots slots;
     uint32_t block, room[4], begin[4], taken[4] = {}, held[4] = {}, lefts = 0, rights = 0, results = 0;
@@ -17,9 +17,9 @@ template <typename T> class ShortCube {
     AscendC::GlobalTensor<float> work;
 
 public:
-    __aicore__ inline ShortCube(GM_ADDR q, GM_ADDR k, GM_ADDR v, GM_ADDR out, GM_ADDR workspace, const ShortAttention& a)
-            : a(a), slots{CeilOf(a.keys, SIDE), a.most}, block(AscendC::GetBlockIdx())
-    {
+    __aicore__ inline ShortCube(GM_ADDR q, GM_ADDR k, GM_ADDR v, GM_ADDR out, GM_ADDR workspace,
+                                const ShortAttention& a)
+        : a(a), slots{CeilOf(a.keys, SIDE), a.most}, block(AscendC::GetBlockIdx()) {
         qGm.SetGlobalBuffer((__gm__ T*)q);
         kGm.SetGlobalBuffer((__gm__ T*)k);
         vGm.SetGlobalBuffer((__gm__ T*)v);
@@ -34,8 +34,7 @@ public:
         }
     }
 
-    __aicore__ inline void Run()
-    {
+    __aicore__ inline void Run() {
         using namespace AscendC;
         for (uint16_t e = 0; e < 8; e++) SetFlag<HardEvent::MTE1_MTE2>(e);
         for (uint16_t e = 0; e < 4; e++) SetFlag<HardEvent::M_MTE1>(e);
@@ -57,8 +56,7 @@ public:
 private:
     // ---- L1: two slots of each of Q, K, V and P
 
-    __aicore__ inline AscendC::LocalTensor<T> L1(uint16_t kind, uint32_t i)
-    {
+    __aicore__ inline AscendC::LocalTensor<T> L1(uint16_t kind, uint32_t i) {
         return AscendC::LocalTensor<T>(AscendC::TPosition::A1, begin[kind / 2] + i % 2 * room[kind / 2],
                                        room[kind / 2] / sizeof(T));
     }
@@ -67,19 +65,23 @@ private:
         AscendC::WaitFlag<AscendC::HardEvent::MTE1_MTE2>(kind + taken[kind / 2] % 2);
         return L1(kind, taken[kind / 2]);
     }
-    __aicore__ inline void Filled(uint16_t kind) { AscendC::SetFlag<AscendC::HardEvent::MTE2_MTE1>(kind + taken[kind / 2]++ % 2); }
-    __aicore__ inline void Await(uint16_t kind) { AscendC::WaitFlag<AscendC::HardEvent::MTE2_MTE1>(kind + held[kind / 2] % 2); }
+    __aicore__ inline void Filled(uint16_t kind) {
+        AscendC::SetFlag<AscendC::HardEvent::MTE2_MTE1>(kind + taken[kind / 2]++ % 2);
+    }
+    __aicore__ inline void Await(uint16_t kind) {
+        AscendC::WaitFlag<AscendC::HardEvent::MTE2_MTE1>(kind + held[kind / 2] % 2);
+    }
     __aicore__ inline AscendC::LocalTensor<T> Held(uint16_t kind) { return L1(kind, held[kind / 2]); }
-    __aicore__ inline void Empty(uint16_t kind) { AscendC::SetFlag<AscendC::HardEvent::MTE1_MTE2>(kind + held[kind / 2]++ % 2); }
+    __aicore__ inline void Empty(uint16_t kind) {
+        AscendC::SetFlag<AscendC::HardEvent::MTE1_MTE2>(kind + held[kind / 2]++ % 2);
+    }
 
-    __aicore__ inline void Columns(const AscendC::LocalTensor<T>& to, const AscendC::GlobalTensor<T>& from, uint32_t rows,
-                                   uint64_t apart)
-    {
+    __aicore__ inline void Columns(const AscendC::LocalTensor<T>& to, const AscendC::GlobalTensor<T>& from,
+                                   uint32_t rows, uint64_t apart) {
         AscendC::DataCopy(to, from, AscendC::Nd2NzParams(1, rows, a.dim, 0, apart, CeilOf(rows, SIDE) * SIDE, 1, 0));
     }
     __aicore__ inline void Rows(const AscendC::LocalTensor<T>& to, const AscendC::GlobalTensor<T>& from, uint32_t rows,
-                                uint64_t apart)
-    {
+                                uint64_t apart) {
         if (apart == a.dim) {
             AscendC::DataCopy(to, from, AscendC::DataCopyParams(1, rows * a.dim / SIDE, 0, 0));
         } else {
@@ -88,8 +90,7 @@ private:
     }
 
     // Zeros behind the last key: a mask is added to the scores there.
-    __aicore__ inline void Clear()
-    {
+    __aicore__ inline void Clear() {
         using namespace AscendC;
         uint32_t last = a.keys / PIECE * PIECE, columns = slots.columns - last / SIDE;
         for (uint32_t i = 0; i < 2; i++) {
@@ -101,12 +102,13 @@ private:
 
     // ---- L0
 
-    // Rows [first, first + high) and numbers [at, at + deep) of what lies in L1: rows one behind the other (whole), or in
-    // columns of fractals.
+    // Rows [first, first + high) and numbers [at, at + deep) of what lies in L1: rows one behind the other (whole), or
+    // in columns of fractals.
     __aicore__ inline void Unfold(const AscendC::LocalTensor<T>& to, const AscendC::LocalTensor<T>& from, bool whole,
-                                  uint32_t rows, uint32_t wide, uint32_t first, uint32_t high, uint32_t at, uint32_t deep)
-    {
+                                  uint32_t rows, uint32_t wide, uint32_t first, uint32_t high, uint32_t at,
+                                  uint32_t deep) {
         AscendC::LoadData3DParamsV2<T> p;
+        p.padList[3] = 255;  // zeros below the last row
         p.l1H = whole ? rows : CeilOf(rows, SIDE) * SIDE;
         p.l1W = p.filterW = whole ? wide / SIDE : 1;
         p.channelSize = whole ? SIDE : wide;
@@ -116,22 +118,18 @@ private:
         p.kExtension = CeilOf(deep, SIDE) * SIDE;
         AscendC::LoadData(to, from, p);
     }
-    __aicore__ inline AscendC::LocalTensor<T> A2(uint32_t i)
-    {
+    __aicore__ inline AscendC::LocalTensor<T> A2(uint32_t i) {
         return AscendC::LocalTensor<T>(AscendC::TPosition::A2, i % 2 * L0, L0 / sizeof(T));
     }
-    __aicore__ inline AscendC::LocalTensor<T> B2(uint32_t i)
-    {
+    __aicore__ inline AscendC::LocalTensor<T> B2(uint32_t i) {
         return AscendC::LocalTensor<T>(AscendC::TPosition::B2, i % 2 * L0, L0 / sizeof(T));
     }
-    __aicore__ inline AscendC::LocalTensor<float> Sums(uint32_t i)
-    {
+    __aicore__ inline AscendC::LocalTensor<float> Sums(uint32_t i) {
         return AscendC::LocalTensor<float>(AscendC::TPosition::CO1, i % 2 * SUMS, SUMS / sizeof(float));
     }
 
-    __aicore__ inline void Multiply(uint32_t to, uint32_t left, uint32_t right, uint32_t high, uint32_t wide, uint32_t depth,
-                                    bool begins, bool loaded = true)
-    {
+    __aicore__ inline void Multiply(uint32_t to, uint32_t left, uint32_t right, uint32_t high, uint32_t wide,
+                                    uint32_t depth, bool begins, bool loaded = true) {
         using namespace AscendC;
         if (loaded) {
             SetFlag<HardEvent::MTE1_M>(right % 2);
@@ -147,10 +145,11 @@ private:
     }
 
     // Rows of one product: as few as there must be, alike.
-    __aicore__ inline uint32_t Tall(const ShortSteps& s) { return CeilOf(CeilOf(s.high, CeilOf(s.high, PIECE)), SIDE) * SIDE; }
+    __aicore__ inline uint32_t Tall(const ShortSteps& s) {
+        return CeilOf(CeilOf(s.high, CeilOf(s.high, PIECE)), SIDE) * SIDE;
+    }
 
-    __aicore__ inline void Scores(const ShortSteps& s)
-    {
+    __aicore__ inline void Scores(const ShortSteps& s) {
         using namespace AscendC;
         uint64_t kv = s.head / (a.heads / a.kvHeads), from = s.batch * a.k[0] + kv * a.k[1];
         // the first keys come with the queries, so that they are multiplied while the others are on their way
@@ -159,7 +158,8 @@ private:
         Rows(Fill(Q), qGm[s.batch * a.q[0] + s.head * a.q[1] + s.row * a.q[2]], s.high, a.q[2]);
         Filled(Q);
         if (s.begins) {
-            if (soon < a.keys) Columns(L1(K, taken[K / 2])[soon * a.dim], kGm[from + soon * a.k[2]], a.keys - soon, a.k[2]);
+            if (soon < a.keys)
+                Columns(L1(K, taken[K / 2])[soon * a.dim], kGm[from + soon * a.k[2]], a.keys - soon, a.k[2]);
             Filled(K);
         }
         Await(Q);
@@ -198,8 +198,7 @@ private:
         if (s.ends) Empty(K);
     }
 
-    __aicore__ inline void Values(const ShortSteps& s)
-    {
+    __aicore__ inline void Values(const ShortSteps& s) {
         using namespace AscendC;
         uint64_t kv = s.head / (a.heads / a.kvHeads);
         if (s.begins) {

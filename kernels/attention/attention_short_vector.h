@@ -3,8 +3,8 @@
 #include "attention_short.h"
 
 // The softmax of its half of a step's rows at once. Scores lie in UB as the cube leaves them and takes the shares: in
-// columns of 16 keys, [column][row][16], without the lanes that rows of 64 would waste. A column's height is odd: a row's
-// blocks then lie in different groups of banks, and columns that are four apart in groups that do not meet.
+// columns of 16 keys, [column][row][16], without the lanes that rows of 64 would waste. A column's height is odd: a
+// row's blocks then lie in different groups of banks, and columns that are four apart in groups that do not meet.
 template <typename T> class ShortVector {
     static constexpr uint32_t FOUR = 4;
     static constexpr uint32_t LSE = 2, MASK = 2;  // events behind those of the two turns
@@ -24,11 +24,10 @@ template <typename T> class ShortVector {
 
 public:
     __aicore__ inline ShortVector(GM_ADDR mask, GM_ADDR lse, GM_ADDR workspace, const ShortAttention& a)
-            : a(a),
-              slots{CeilOf(a.keys, SIDE), a.most},
-              block(AscendC::GetBlockIdx() / AscendC::GetSubBlockNum()),
-              side(AscendC::GetSubBlockIdx())
-    {
+        : a(a),
+          slots{CeilOf(a.keys, SIDE), a.most},
+          block(AscendC::GetBlockIdx() / AscendC::GetSubBlockNum()),
+          side(AscendC::GetSubBlockIdx()) {
         using AscendC::TPosition;
         work.SetGlobalBuffer((__gm__ float*)workspace);
         pGm.SetGlobalBuffer((__gm__ T*)workspace);
@@ -43,7 +42,8 @@ public:
         }
         for (uint32_t i = 0; i < 2; i++) {
             at.Apart();
-            p[i] = at.Take<T>(TPosition::VECOUT, slots.columns > 1 ? size + EIGHT * SIDE : 2 * size);  // half as many columns of float
+            // also half as many columns of float
+            p[i] = at.Take<T>(TPosition::VECOUT, slots.columns > 1 ? size + EIGHT * SIDE : 2 * size);
         }
         tall = CeilOf(tall, EIGHT) * EIGHT;
         pairs = at.Take<float>(TPosition::VECCALC, tall * EIGHT);
@@ -63,8 +63,7 @@ public:
         seen = AscendC::LocalTensor<uint8_t>(TPosition::VECIN, here, tall * Pitch<uint8_t>());
     }
 
-    __aicore__ inline void Run()
-    {
+    __aicore__ inline void Run() {
         using namespace AscendC;
         // rows that nobody brings are computed with, and thrown away
         for (uint32_t i = 0; i < 2; i++) Zero(s[i], static_cast<int32_t>(s[i].GetSize()));
@@ -92,8 +91,7 @@ private:
     __aicore__ inline uint32_t Mine(const ShortSteps& step) { return side == 0 ? CeilOf(step.high, 2) : step.high / 2; }
     __aicore__ inline uint32_t Pitch(uint32_t mine) { return mine | 1; }
 
-    __aicore__ inline void Load(const ShortSteps& step)
-    {
+    __aicore__ inline void Load(const ShortSteps& step) {
         using namespace AscendC;
         uint32_t e = step.Number() % 2, mine = Mine(step);
         if (a.masked && mine > 0) LoadMask(step, mine);
@@ -105,12 +103,12 @@ private:
         SetFlag<HardEvent::MTE2_V>(e);
     }
 
-    __aicore__ inline void Softmax(const ShortSteps& step)
-    {
+    __aicore__ inline void Softmax(const ShortSteps& step) {
         using namespace AscendC;
         uint32_t e = step.Number() % 2, mine = Mine(step), pitch = Pitch(mine), size = pitch * SIDE;
         if (mine > 0) {
-            int32_t n = static_cast<int32_t>(slots.columns * size), rows = static_cast<int32_t>(CeilOf(mine, EIGHT) * EIGHT);
+            int32_t n = static_cast<int32_t>(slots.columns * size),
+                    rows = static_cast<int32_t>(CeilOf(mine, EIGHT) * EIGHT);
             Local x = s[e], t = p[e].template ReinterpretCast<float>();
             WaitFlag<HardEvent::MTE3_V>(e);
             if (a.masked && anew) Turn(p[e], mine);
@@ -145,8 +143,7 @@ private:
     }
 
     // The logarithm of the sum of exp(score) of each row, from which a backward pass makes the shares again.
-    __aicore__ inline void StoreLse(const ShortSteps& step, uint32_t mine)
-    {
+    __aicore__ inline void StoreLse(const ShortSteps& step, uint32_t mine) {
         using namespace AscendC;
         int32_t rows = static_cast<int32_t>(CeilOf(mine, EIGHT) * EIGHT);
         WaitFlag<HardEvent::MTE3_V>(LSE);
@@ -154,23 +151,21 @@ private:
         Add(log, log, most, rows);
         SetFlag<HardEvent::V_MTE3>(LSE);
         WaitFlag<HardEvent::V_MTE3>(LSE);
-        StoreRows(lseGm[(static_cast<uint64_t>(step.batch) * a.heads + step.head) * a.rows + step.row + First(step)], log, 1,
-                  mine, mine, mine);
+        StoreRows(lseGm[(static_cast<uint64_t>(step.batch) * a.heads + step.head) * a.rows + step.row + First(step)],
+                  log, 1, mine, mine, mine);
         SetFlag<HardEvent::MTE3_V>(LSE);
     }
 
     // ---- rows and columns
 
     // The lanes behind the last key.
-    __aicore__ inline void Hide(const Local& x, uint32_t size, uint32_t mine)
-    {
+    __aicore__ inline void Hide(const Local& x, uint32_t size, uint32_t mine) {
         uint64_t lane = (uint64_t(1) << SIDE) - (uint64_t(1) << a.keys % SIDE), lanes[2] = {lane * 0x1000100010001, 0};
         if (a.keys % SIDE == 0) return;
         AscendC::Duplicate(x[(slots.columns - 1) * size], UNSEEN, lanes, static_cast<uint8_t>(CeilOf(mine, 4)), 1, 8);
     }
 
-    template <bool LARGEST> __aicore__ inline void Either(const Local& to, const Local& x, const Local& y, uint32_t n)
-    {
+    template <bool LARGEST> __aicore__ inline void Either(const Local& to, const Local& x, const Local& y, uint32_t n) {
         if constexpr (LARGEST) {
             AscendC::Max(to, x, y, static_cast<int32_t>(n));
         } else {
@@ -180,8 +175,7 @@ private:
 
     // The largest of each row, or the sum: of the columns, of a row's two blocks, of the lanes of one.
     template <bool LARGEST>
-    __aicore__ inline void Fold(const Local& to, const Local& x, const Local& t, uint32_t size, int32_t rows)
-    {
+    __aicore__ inline void Fold(const Local& to, const Local& x, const Local& t, uint32_t size, int32_t rows) {
         uint8_t repeats = rows / EIGHT;
         if (slots.columns < 2 * FOUR) {  // blocks first: two columns' would meet in the banks
             Blocks<LARGEST>(t, x, static_cast<uint8_t>(CeilOf(slots.columns * size, 2 * LANES)));
@@ -195,32 +189,29 @@ private:
         }
     }
     // Eight columns or more to four: an instruction whose two operands are four columns apart takes half as long.
-    template <bool LARGEST> __aicore__ inline void Quarter(const Local& t, const Local& x, uint32_t size)
-    {
-        uint32_t more = slots.columns - 2 * FOUR, twice = more > FOUR ? more - FOUR : 0, once = LeastOf(more, FOUR) - twice;
+    template <bool LARGEST> __aicore__ inline void Quarter(const Local& t, const Local& x, uint32_t size) {
+        uint32_t more = slots.columns - 2 * FOUR, twice = more > FOUR ? more - FOUR : 0,
+                 once = LeastOf(more, FOUR) - twice;
         Either<LARGEST>(t, x, x[FOUR * size], FOUR * size);
         if (twice > 0) Either<LARGEST>(t[FOUR * size], x[2 * FOUR * size], x[3 * FOUR * size], twice * size);
         if (once > 0) Either<LARGEST>(t[twice * size], t[twice * size], x[(2 * FOUR + twice) * size], once * size);
         if (twice > 0) Either<LARGEST>(t, t, t[FOUR * size], twice * size);
     }
-    template <bool LARGEST> __aicore__ inline void Halve(const Local& t, uint32_t columns, uint32_t size)
-    {
+    template <bool LARGEST> __aicore__ inline void Halve(const Local& t, uint32_t columns, uint32_t size) {
         for (uint32_t left = columns; left > 1;) {
             uint32_t keep = CeilOf(left, 2);
             Either<LARGEST>(t, t, t[keep * size], (left - keep) * size);
             left = keep;
         }
     }
-    template <bool LARGEST> __aicore__ inline void Blocks(const Local& to, const Local& x, uint8_t repeats)
-    {
+    template <bool LARGEST> __aicore__ inline void Blocks(const Local& to, const Local& x, uint8_t repeats) {
         if constexpr (LARGEST) {
             AscendC::Max(to, x, x[EIGHT], static_cast<uint64_t>(LANES), repeats, Wide(1, 2, 2, 8, 16, 16));
         } else {
             AscendC::Add(to, x, x[EIGHT], static_cast<uint64_t>(LANES), repeats, Wide(1, 2, 2, 8, 16, 16));
         }
     }
-    template <bool LARGEST> __aicore__ inline void Eighths(const Local& to, const Local& x, uint8_t repeats)
-    {
+    template <bool LARGEST> __aicore__ inline void Eighths(const Local& to, const Local& x, uint8_t repeats) {
         if constexpr (LARGEST) {
             AscendC::BlockReduceMax<float>(to, x, repeats, LANES, 1, 1, 8);
         } else {
@@ -229,26 +220,25 @@ private:
     }
 
     // A number a row to two blocks a row, for an instruction whose repeats are half rows of eight columns.
-    __aicore__ inline void Spread(const Local& x, int32_t rows)
-    {
+    __aicore__ inline void Spread(const Local& x, int32_t rows) {
         uint8_t repeats = rows / EIGHT;
         AscendC::Brcb(blocks, x, repeats, AscendC::BrcbRepeatParams(2, 2 * EIGHT));
         AscendC::Brcb(blocks[EIGHT], x, repeats, AscendC::BrcbRepeatParams(2, 2 * EIGHT));
     }
     __aicore__ inline uint64_t Lanes(uint32_t column) { return LeastOf(EIGHT, slots.columns - column) * EIGHT; }
-    __aicore__ inline Wide Rows(uint32_t pitch)
-    {
+    __aicore__ inline Wide Rows(uint32_t pitch) {
         uint8_t apart = 2 * pitch;
         return Wide(apart, apart, 0, 1, 1, 1);
     }
 
     // ---- masks
 
-    template <typename M> __aicore__ inline uint32_t Pitch() { return CeilOf(a.keys * sizeof(M), BLOCK_BYTES) * BLOCK_BYTES / sizeof(M); }
+    template <typename M> __aicore__ inline uint32_t Pitch() {
+        return CeilOf(a.keys * sizeof(M), BLOCK_BYTES) * BLOCK_BYTES / sizeof(M);
+    }
 
     // Heads that follow each other often have one mask: then it stays.
-    __aicore__ inline void LoadMask(const ShortSteps& step, uint32_t mine)
-    {
+    __aicore__ inline void LoadMask(const ShortSteps& step, uint32_t mine) {
         using namespace AscendC;
         uint64_t from = step.batch * a.mask[0] + step.head * a.mask[1] + (step.row + First(step)) * a.mask[2];
         uint64_t key = from * 2 * SHORT + mine;
@@ -258,16 +248,17 @@ private:
         WaitFlag<HardEvent::V_MTE2>(MASK);
         uint32_t tall = a.mask[2] == 0 ? 1 : mine;
         if (a.masked == 1) {
-            LoadRows(seen, seenGm[from], tall, a.keys, tall == 1 ? a.keys : static_cast<uint32_t>(a.mask[2]), Pitch<uint8_t>());
+            LoadRows(seen, seenGm[from], tall, a.keys, tall == 1 ? a.keys : static_cast<uint32_t>(a.mask[2]),
+                     Pitch<uint8_t>());
         } else {
-            LoadRows(added, addedGm[from], tall, a.keys, tall == 1 ? a.keys : static_cast<uint32_t>(a.mask[2]), Pitch<T>());
+            LoadRows(added, addedGm[from], tall, a.keys, tall == 1 ? a.keys : static_cast<uint32_t>(a.mask[2]),
+                     Pitch<T>());
         }
         SetFlag<HardEvent::MTE2_V>(MASK);
     }
 
     // The mask in columns, as numbers that are added.
-    __aicore__ inline void Turn(const AscendC::LocalTensor<T>& room, uint32_t mine)
-    {
+    __aicore__ inline void Turn(const AscendC::LocalTensor<T>& room, uint32_t mine) {
         using namespace AscendC;
         uint32_t pitch = Pitch(mine), size = pitch * SIDE;
         int32_t n = static_cast<int32_t>(slots.columns * size);
@@ -278,7 +269,8 @@ private:
             uint8_t rows = mine;
             if (a.masked == 1) {
                 uint8_t line = a.mask[2] == 0 ? 0 : Pitch<uint8_t>() / BLOCK_BYTES;
-                Cast(halves[c * size], seen[c * SIDE], RoundMode::CAST_NONE, lanes, rows, UnaryRepeatParams(pitch, 1, 1, line));
+                Cast(halves[c * size], seen[c * SIDE], RoundMode::CAST_NONE, lanes, rows,
+                     UnaryRepeatParams(pitch, 1, 1, line));
             } else {
                 uint16_t line = a.mask[2] == 0 ? 0 : Pitch<T>() / SIDE;
                 Copy(room[c * size], added[c * SIDE], lanes, rows, CopyRepeatParams(pitch, 1, 1, line));

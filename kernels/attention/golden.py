@@ -128,6 +128,13 @@ def launch_short(q, k, v, mask=None, scale=None, blocks=None, most=None, made=No
     return kern[blocks](q, k, v, mask, out, lse, space, a), out
 
 
+def launch_prompt(q, k, v, mask=None, causal=False, **how):
+    """(record, out) of the kernel that lab::attention takes for these shapes."""
+    if not causal and k.shape[2] <= SHORT:
+        return launch_short(q, k, v, mask, **how)
+    return launch_attention(q, k, v, mask, causal, **how)
+
+
 def launch_attention(q, k, v, mask=None, causal=False, scale=None, blocks=None, wide=None, made=None, lse=None, **how):
     """(record, out) of the kernel alone, on the device's tensors."""
     (batch, heads, rows, dim), (_, kv_heads, keys, _) = q.shape, k.shape
