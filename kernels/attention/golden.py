@@ -86,8 +86,8 @@ SHORT, TURN, SIDE, ROOM, LATER = 256, 6, 16, 184 * 1024, 50  # as in attention_s
 
 
 def steps_of(rows: int, keys: int, masked: int, across: bool) -> tuple[int, int]:
-    """(rows of a step in whole 16s, steps of a head where they are dealt out one by one, else 0) of the kernel whose keys
-    fit one block: as much as the buffers of two vector cores take, in equal parts. across: all heads have one mask."""
+    """(rows of a step, steps of a head where they are dealt out one by one, else 0) of the kernel whose keys fit one
+    block: as much as the buffers of two vector cores take, in equal parts. across: all heads have one mask."""
     columns = -(-keys // SIDE)
 
     def fits(high):
@@ -122,7 +122,8 @@ def launch_short(q, k, v, mask=None, scale=None, blocks=None, most=None, made=No
     out = torch.full(q.shape, -1216.0, dtype=q.dtype).npu()
     a = kern.struct(
         "ShortAttention", batch=batch, heads=heads, kvHeads=kv_heads, rows=rows, keys=keys, dim=dim, most=most,
-        tiles=tiles, later=later_of(batch * heads, rows, keys, blocks, tiles), masked=masked, keepsLse=int(lse is not None), scale=dim**-0.5 if scale is None else scale)  # fmt: skip
+        tiles=tiles, later=later_of(batch * heads, rows, keys, blocks, tiles), masked=masked,
+        keepsLse=int(lse is not None), scale=dim**-0.5 if scale is None else scale)  # fmt: skip
     _fill(a, q=q, k=k, v=v, out=out, mask=full)
     space = torch.empty(blocks * TURN * most * -(-keys // SIDE) * SIDE * 3 // 2, dtype=torch.float32).npu()
     return kern[blocks](q, k, v, mask, out, lse, space, a), out

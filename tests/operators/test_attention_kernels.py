@@ -11,7 +11,22 @@ import pytest
 os.environ.setdefault("TORCH_DEVICE_BACKEND_AUTOLOAD", "0")
 torch = pytest.importorskip("torch")
 
-from attention_cases import BACKWARD, BF16, FILES, GOLD, HALF, HOME, PAGED, PROMPTS, SHORT, WAYS, build, entries, paged, wrong  # noqa: E402
+from attention_cases import (  # noqa: E402
+    BACKWARD,
+    BF16,
+    FILES,
+    GOLD,
+    HALF,
+    HOME,
+    PAGED,
+    PROMPTS,
+    SHORT,
+    WAYS,
+    build,
+    entries,
+    paged,
+    wrong,
+)
 from device_lab import simulated  # noqa: E402
 from faults import Fault, load  # noqa: E402
 from ops_lab import module  # noqa: E402
@@ -35,7 +50,15 @@ def mutated(mutant: Fault) -> str:
     text = mutant.file.read_text(encoding="utf-8")
     grad = ("attention_grad_cube.h", "attention_grad_vector.h", "attention_grad_steps.h")
     short = ("attention_short_cube.h", "attention_short_vector.h", "attention_short.h")
-    for name in (*grad, *short, "attention_cube.h", "attention_vector.h", "attention_steps.h", "attention.h", "../rows.h"):
+    for name in (
+        *grad,
+        *short,
+        "attention_cube.h",
+        "attention_vector.h",
+        "attention_steps.h",
+        "attention.h",
+        "../rows.h",
+    ):
         part = (HOME / name).read_text(encoding="utf-8").replace("#pragma once\n", "")
         text = text.replace(f'#include "{name}"\n', part, 1).replace(f'#include "{name}"\n', "")
     return mutant.text(text)
