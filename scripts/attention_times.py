@@ -61,7 +61,7 @@ def tensors(batch, heads, kv_heads, rows, keys, dim, masked):
 def prompt(batch, heads, kv_heads, rows, keys, dim, causal, masked):
     """The record of the launch for a prompt."""
     given = tensors(batch, heads, kv_heads, rows, keys, dim, masked)
-    return golden().launch_attention(*given, causal=causal, timing_only=True, l2="cold")[0]
+    return golden().launch_prompt(*given, causal=causal, timing_only=True, l2="cold")[0]
 
 
 def backward(batch, heads, kv_heads, rows, keys, dim, causal, masked, ahead=2):

@@ -92,6 +92,7 @@ private:
         mmad.n = CeilOf(wide, LINE) * LINE;
         mmad.k = depth;
         mmad.cmatrixInitVal = begins;
+        if (!begins && mmad.m * mmad.n < SETTLED) PipeBarrier<PIPE_M>();
         Mmad(C1(to), A2(e), B2(e), mmad);
         SetFlag<HardEvent::M_MTE1>(e);
     }

@@ -82,6 +82,60 @@ def workspace_floats(blocks: int, wide: int, dim: int) -> int:
     return blocks * TALL * (3 * wide + 3 * (wide // 2) + 3 * -(-dim // LANES) * LANES)
 
 
+SHORT, TURN, SIDE, ROOM, LATER = 256, 6, 16, 184 * 1024, 50  # as in attention_short.h and attention_short_torch.h
+
+
+def steps_of(rows: int, keys: int, masked: int, across: bool) -> tuple[int, int]:
+    """(rows of a step, steps of a head where they are dealt out one by one, else 0) of the kernel whose keys fit one
+    block: as much as the buffers of two vector cores take, in equal parts. across: all heads have one mask."""
+    columns = -(-keys // SIDE)
+
+    def fits(high):
+        tall, line = -(-high // 2), 0 if not masked else -(-keys * masked // 32) * 32
+        room = (columns * (tall | 1) + 8) * SIDE * (16 if masked else 12) + (tall + 8) * (line + 116) + 3072
+        return tall <= 120 and room <= ROOM
+
+    units = -(-rows // SIDE)
+    parts = next(n for n in range(1, units + 1) if n == units or fits(-(-units // n) * SIDE))
+    if masked and across and parts > 1:
+        parts = next(n for n in range(1, units + 1) if n == units or fits(-(-rows // n)))
+        high = -(-rows // parts)
+        return high, -(-rows // high)
+    return -(-units // parts) * SIDE, 0
+
+
+def later_of(heads: int, rows: int, keys: int, blocks: int, tiles: int) -> int:
+    """In 1/1024 of 16 rows: how many fewer each block has than the one before, which began LATER cycles earlier."""
+    units, cycles = heads * -(-rows // SIDE), 60 + 20 * -(-keys // SIDE)
+    later = 1024 * LATER // cycles
+    return 0 if tiles or later * blocks * blocks > 1024 * units else later
+
+
+def launch_short(q, k, v, mask=None, scale=None, blocks=None, most=None, made=None, lse=None, **how):
+    """(record, out) of the kernel for at most SHORT keys alone, on the device's tensors."""
+    (batch, heads, rows, dim), (_, kv_heads, keys, _) = q.shape, k.shape
+    kern = made or kernel("short_attention.asc", f"short_attention<{CTYPE[q.dtype]}>", **how)
+    masked = 0 if mask is None else 1 if mask.dtype == torch.bool else 2
+    full = None if mask is None else mask.expand(batch, heads, rows, keys)
+    most, tiles = (most, 0) if most else steps_of(rows, keys, masked, mask is not None and full.stride(1) == 0)
+    blocks = blocks or min(CUBES, batch * heads * -(-rows // SIDE))
+    out = torch.full(q.shape, -1216.0, dtype=q.dtype).npu()
+    a = kern.struct(
+        "ShortAttention", batch=batch, heads=heads, kvHeads=kv_heads, rows=rows, keys=keys, dim=dim, most=most,
+        tiles=tiles, later=later_of(batch * heads, rows, keys, blocks, tiles), masked=masked,
+        keepsLse=int(lse is not None), scale=dim**-0.5 if scale is None else scale)  # fmt: skip
+    _fill(a, q=q, k=k, v=v, out=out, mask=full)
+    space = torch.empty(blocks * TURN * most * -(-keys // SIDE) * SIDE * 3 // 2, dtype=torch.float32).npu()
+    return kern[blocks](q, k, v, mask, out, lse, space, a), out
+
+
+def launch_prompt(q, k, v, mask=None, causal=False, **how):
+    """(record, out) of the kernel that lab::attention takes for these shapes."""
+    if not causal and k.shape[2] <= SHORT:
+        return launch_short(q, k, v, mask, **how)
+    return launch_attention(q, k, v, mask, causal, **how)
+
+
 def launch_attention(q, k, v, mask=None, causal=False, scale=None, blocks=None, wide=None, made=None, lse=None, **how):
     """(record, out) of the kernel alone, on the device's tensors."""
     (batch, heads, rows, dim), (_, kv_heads, keys, _) = q.shape, k.shape

@@ -67,10 +67,10 @@ def test_grouped_heads_go_to_the_cube(ops, dtype):
 @given(
     sequences=st.integers(1, 2),
     heads=HEADS,
-    rows=st.one_of(st.integers(1, 40), st.integers(120, 140)),
-    keys=st.one_of(st.integers(1, 70), st.integers(500, 530)),
+    rows=st.one_of(st.integers(1, 40), st.integers(120, 140), st.integers(190, 260)),
+    keys=st.one_of(st.integers(1, 80), st.integers(120, 270), st.integers(500, 530)),  # to 256 a kernel of its own
     dim=DIMS,
-    masked=st.sampled_from([None, "causal", "bool", "added"]),
+    masked=st.sampled_from([None, "causal", "bool", "shared", "added"]),
     dtype=st.sampled_from([HALF, BF16]),
     turned=st.booleans(),
     seed=st.integers(0, 99),
@@ -83,6 +83,18 @@ def test_any_prompt(ops, sequences, heads, rows, keys, dim, masked, dtype, turne
     out = ops.attention(*on, None if mask is None else mask.npu(), causal)
     assert out.stride() == on[0].stride()
     close(out, GOLD.attention(q, k, v, mask, causal).to(dtype), 1.5, GOLD.terms(q, k, v, mask, causal))
+
+
+@pytest.mark.parametrize(("rows", "keys", "masked"), [(197, 77, None), (99, 256, "shared"), (130, 197, "bool")])
+def test_few_keys_go_to_their_own_kernel(ops, rows, keys, masked):
+    """With the steps and shares that golden.py, and with it data/attention.csv, takes."""
+    made = labkit.register(ATTENTION.SOURCES["attention"])
+    q, k, v, mask, _ = prompt(2, 13, 13, rows, keys, 80, masked, HALF)
+    on = [None if t is None else t.npu() for t in (q, k, v, mask)]
+    ops.attention(*on)
+    assert "short_attention[24]" in repr(made.record) and not made.record.findings
+    record, _ = GOLD.launch_short(*on)
+    assert made.record.timeline_total == record.timeline_total
 
 
 def test_masks_of_every_shape(ops):

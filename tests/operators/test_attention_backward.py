@@ -156,11 +156,11 @@ def test_in_the_place_of_the_devices_own(installed, way):
     close(out, GOLD.attention(q, k, v, mask).half(), 1.5, GOLD.terms(q, k, v, mask))
     out.backward(grad.npu())
     checked(on, wanted, sizes)
-    new = [name for name in launched()[launches:] if name.startswith("attention")]
+    new = [name for name in launched()[launches:] if name.startswith(("attention", "short_attention"))]
     assert [name.partition("<")[0].partition("[")[0] for name in new] == KERNELS
 
 
-KERNELS = ["attention", "attention_grad_queries", "attention_grad_keys"]
+KERNELS = ["short_attention", "attention_grad_queries", "attention_grad_keys"]
 
 
 def launched() -> list[str]:
@@ -173,8 +173,8 @@ def test_what_does_not_fit_goes_the_old_way(installed):
     close(F.scaled_dot_product_attention(q.npu(), k.npu(), v.npu()), GOLD.attention(q, k, v).half(), 4, 1.0)
     wide = [t.float().npu() for t in prompt(1, 2, 2, 20, 30, 64, None, HALF)[:3]]
     F.scaled_dot_product_attention(*wide, dropout_p=0.5)
-    assert not [name for name in launched()[before:] if name.startswith("attention")]
+    assert not [name for name in launched()[before:] if name.startswith(("attention", "short_attention"))]
     ATTENTION.uninstall()
     fits = [t.npu() for t in prompt(1, 2, 2, 20, 30, 64, None, HALF)[:3]]
     F.scaled_dot_product_attention(*fits)
-    assert not [name for name in launched()[before:] if name.startswith("attention")]
+    assert not [name for name in launched()[before:] if name.startswith(("attention", "short_attention"))]

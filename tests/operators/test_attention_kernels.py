@@ -11,7 +11,22 @@ import pytest
 os.environ.setdefault("TORCH_DEVICE_BACKEND_AUTOLOAD", "0")
 torch = pytest.importorskip("torch")
 
-from attention_cases import BACKWARD, BF16, FILES, GOLD, HALF, HOME, PAGED, PROMPTS, WAYS, build, entries, paged, wrong  # noqa: E402
+from attention_cases import (  # noqa: E402
+    BACKWARD,
+    BF16,
+    FILES,
+    GOLD,
+    HALF,
+    HOME,
+    PAGED,
+    PROMPTS,
+    SHORT,
+    WAYS,
+    build,
+    entries,
+    paged,
+    wrong,
+)
 from device_lab import simulated  # noqa: E402
 from faults import Fault, load  # noqa: E402
 from ops_lab import module  # noqa: E402
@@ -34,7 +49,16 @@ def mutated(mutant: Fault) -> str:
     """The kernel's wrong text, with what it includes from kernels/, so that a change can be anywhere."""
     text = mutant.file.read_text(encoding="utf-8")
     grad = ("attention_grad_cube.h", "attention_grad_vector.h", "attention_grad_steps.h")
-    for name in (*grad, "attention_cube.h", "attention_vector.h", "attention_steps.h", "attention.h", "../rows.h"):
+    short = ("attention_short_cube.h", "attention_short_vector.h", "attention_short.h")
+    for name in (
+        *grad,
+        *short,
+        "attention_cube.h",
+        "attention_vector.h",
+        "attention_steps.h",
+        "attention.h",
+        "../rows.h",
+    ):
         part = (HOME / name).read_text(encoding="utf-8").replace("#pragma once\n", "")
         text = text.replace(f'#include "{name}"\n', part, 1).replace(f'#include "{name}"\n', "")
     return mutant.text(text)
@@ -92,10 +116,10 @@ def test_a_wrong_kernel_is_noticed(name):
 
 
 def test_each_has_known_wrong_kernels():
-    for way in ("paged_attention", "attention", "attention_grad"):
+    for way in ("paged_attention", "attention", "short_attention", "attention_grad"):
         kinds = [m.noticed for m in MUTANTS.values() if way_of(m) == way]
         assert len(kinds) >= 10 and {"numbers", "time"} <= set(kinds) and len(set(kinds)) >= 3, (way, kinds)
-    assert len(PAGED) >= 4 and len(PROMPTS) >= 5 and len(BACKWARD) >= 5
+    assert len(PAGED) >= 4 and len(PROMPTS) >= 5 and len(SHORT) >= 6 and len(BACKWARD) >= 5
 
 
 # ---- the clock
@@ -106,6 +130,8 @@ def modelled(way: str, text: str | None = None, **shape) -> float:
     kernel = build(way, text=text, timing_only=True, timeout=120)
     if way == "attention":
         return prompt_us(made=kernel, **shape)
+    if way == "short_attention":
+        return short_us(made=kernel, **shape)
     if way == "attention_grad":
         return backward_us(made=kernel, **shape)
     return decode_us(made=kernel, **shape)
@@ -124,6 +150,14 @@ def decode_us(batch=2, heads=32, kv_heads=32, keys=512, page=16, **how) -> float
 def prompt_us(heads=12, rows=1024, dim=64, causal=False, **how) -> float:
     q, k, v = (torch.empty(2, heads, rows, dim, dtype=HALF, device="npu") for _ in range(3))
     record, _ = GOLD.launch_attention(q, k, v, causal=causal, **how)
+    assert record.finished and not record.findings, record
+    return record.time_us
+
+
+def short_us(sequences=8, heads=16, rows=197, keys=77, **how) -> float:
+    q = torch.empty(sequences, heads, rows, 80, dtype=HALF, device="npu")
+    k = torch.empty(sequences, heads, keys, 80, dtype=HALF, device="npu")
+    record, _ = GOLD.launch_short(q, k, k, **how)
     assert record.finished and not record.findings, record
     return record.time_us
 
@@ -160,7 +194,7 @@ TIMES = module("attention_times", paths.repo_root() / "scripts" / "attention_tim
 
 def test_the_table():
     """data/attention.csv, by scripts/attention_times.py: what is chosen gains at every shape and is never far from the
-    better of the two ways; two rows come out as they stand."""
+    better of the two ways; six rows come out as they stand."""
     with open(TIMES.TABLE, encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     chosen = [r for r in rows if r["chosen"] == "1"]
@@ -171,10 +205,13 @@ def test_the_table():
     for row in decoding:
         best = min(float(r["fused_us"]) for r in rows if all(r[name] == row[name] for name in shape))
         assert float(row["fused_us"]) < 1.1 * best, row
+    cross = [float(r["chain_over_fused"]) for r in rows if r["way"] == "attention" and r["head_dim"] == "80"]
+    assert len(cross) == 8 and min(cross) >= 2.8 and sum(gain >= 3 for gain in cross) == 7
     prompts = [r for r in rows if r["way"] == "attention" and r["keys"] == "2048" and r["causal"] == "0"]
     assert float(prompts[0]["least_us"]) > 0.5 * float(prompts[0]["fused_us"])  # half of the cube's peak
     assert all(float(r["sdpa_over_fused"]) > 1 for r in chosen if r["head_dim"] == "80")
-    found = [*TIMES.rows([], [(1, 32, 32, 512, 128)], [])]
+    found = [*TIMES.rows([], [(1, 32, 32, 512, 128)], []), *TIMES.rows([], [], [(8, 197, 77)])]
+    stand = [*rows[-24:-22], *[r for r in rows if (r["queries"], r["keys"]) == ("197", "77")]]
     assert [TIMES.written(row) for row in found] == [
-        {k: int(v) if v.isdigit() else v for k, v in row.items()} for row in rows[-24:-22]
+        {k: int(v) if v.isdigit() else v for k, v in row.items()} for row in stand
     ]

@@ -31,6 +31,18 @@ PROMPTS = (
     (1, 2, 2, 200, 40, 32, "causal", 64, 3),
     (1, 1, 1, 1, 1, 16, None, 64, 1),
 )
+# as PROMPTS, with at most 256 keys; rows of a step or None, and cores. In turn: a mask that hides a whole row, kept for
+# the next head; numbers added, one row for all, two pieces of keys; parts of heads at both ends, heads that share keys;
+# one query, one key; a head's mask of its own, in steps that are dealt out one by one; few rows and many keys, whose sums
+# of a small tile follow each other
+SHORT = (
+    (2, 2, 2, 99, 77, 80, "bool", None, 2),
+    (1, 2, 1, 130, 256, 128, "added", 64, 2),
+    (2, 4, 2, 75, 40, 32, None, None, 3),
+    (1, 1, 1, 1, 1, 16, None, None, 1),
+    (1, 3, 3, 200, 197, 64, "shared", None, 2),
+    (1, 5, 1, 18, 140, 48, None, 16, 1),
+)
 
 
 def paged(sequences, heads, kv_heads, dim, page, lengths, dtype, seed=0):
@@ -58,6 +70,8 @@ def prompt(sequences, heads, kv_heads, rows, keys, dim, masked, dtype, seed=0):
     if masked == "bool":
         mask = values((sequences, heads, rows, keys), torch.float32, 3) > 1
         mask[:, -1, rows // 2] = False
+    elif masked == "shared":
+        mask = values((sequences, 1, rows, keys), torch.float32, 3) > 0
     elif masked == "added":
         mask = values((sequences, heads, 1, keys), dtype, 3)
         mask[..., 1::7] = -torch.inf
@@ -92,6 +106,18 @@ def run_prompt(case, dtype, kernel=None, **how):
     yield record
     # shares are rounded to 16 bits before they meet V
     yield out, GOLD.attention(q, k, v, mask, causal).to(dtype), GOLD.terms(q, k, v, mask, causal)
+
+
+def run_short(case, dtype, kernel=None, **how):
+    *shape, most, blocks = case
+    q, k, v, mask, _ = prompt(*shape, dtype)
+    on = [None if t is None else t.npu() for t in (q, k, v, mask)]
+    lse = torch.full(q.shape[:3], -1216.0).npu()
+    record, out = GOLD.launch_short(*on, blocks=blocks, most=most, made=kernel, lse=lse, **how)
+    yield record
+    yield out, GOLD.attention(q, k, v, mask).to(dtype), GOLD.terms(q, k, v, mask)
+    sums = GOLD.log_sums(q, k, mask).float()
+    yield lse.cpu().clamp_min(-1e29), sums.clamp_min(-1e29), 100.0  # of a row that sees no key: far below
 
 
 class Both:
@@ -139,6 +165,7 @@ GROUPED = ((4, 8, 2, 64, 16, (5, 133, 0, 300), 2), (2, 3, 3, 80, 7, (150, 65), 1
 WAYS = {
     "paged_attention": (run_paged, PAGED),
     "attention": (run_prompt, PROMPTS),
+    "short_attention": (run_short, SHORT),
     "grouped_attention": (run_grouped, GROUPED),
     "attention_grad": (run_backward, BACKWARD),
 }
