@@ -68,8 +68,12 @@ def plan_cases(seed, quick):
 
 
 def run_plan(function, args, case):
+    from torch_npu.profiler import ProfilerAction
+
     plan = function()
-    return {say(f"step {i}", f"第 {i} 步"): plan(i).name for i in range(STEPS)}
+    steps = [plan(i) for i in range(STEPS)]
+    names = [step.name if isinstance(step, ProfilerAction) else type(step).__name__ for step in steps]
+    return {say(f"step {i}", f"第 {i} 步"): name for i, name in enumerate(names)}
 
 
 def loop_cases(seed, quick):

@@ -184,7 +184,8 @@ def run_break(function, args, case):
     torch._dynamo.reset()
     graphs = torch._dynamo.explain(function)(*args).graph_count
     torch._dynamo.reset()
-    return dict(zip(case.expected, (function(*args), graphs)))
+    compiled = torch.compile(function, backend="eager")  # what runs within a graph, and not beside it
+    return dict(zip(case.expected, (compiled(*args), graphs)))
 
 
 # ---- 07.05

@@ -102,3 +102,14 @@ print({use})
 def test_a_unit_through_a_functions_list(name, by, use, wrong):
     found = units.wrong_units(ast.parse(LIST.format(name=name, by=by, use=use)))
     assert bool(found) == wrong, found
+
+
+@pytest.mark.parametrize(
+    "said", ["The backward pass was not timed.", "forward of F.linear", "no backward", "the backward is left out"]
+)
+def test_a_report_may_say_that_it_is_the_forward(said):
+    assert reading.says(words.ONLY, said)
+
+
+def test_a_report_of_both_ways_says_no_such_thing():
+    assert not reading.says(words.ONLY, "forward and backward of F.linear, 3 us")

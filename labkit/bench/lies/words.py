@@ -58,7 +58,10 @@ GAPS = r"\bgaps?\b|launch(es)? (is |are )?(included|counted)|includ\w* (the )?(h
 PACED = r"open.loop|arriv|poisson|\bpace|\brest(s|ing)?\b|cool"
 # what a step is made of, and not where else the operator stands: "as good as free in our training step"
 TRAINING = r"backward|(?<!in our )(?<!in the )(?<!in a )train(ing)? step|fwd ?\+ ?bwd|反向|训练步"
-ONLY = r"(no|not|without|only|w/o|except).{0,20}(backward|forward)|forward only"
+ONLY = (
+    r"(no|not|without|only|w/o|except).{0,20}(backward|forward)|forward (only|alone)|\bforward (pass )?of\b"
+    r"|backward.{0,30}\b(not|never|left out|excluded|aside)\b"
+)
 ONCE = (
     r"compil\w* (time|cost|once|takes?|took)|(time|cost) (to|of) compil|with compil"
     r"|(first|cold) (call|start|run|launch)"
@@ -124,7 +127,7 @@ REFERENCE = (
 )
 DISCLAIMS = (  # what a report says that it does not say
     r"\b(nothing|no claim|no statement|not|nor)\b[^.\n]{0,30}"
-    r"\b(said|claim\w*|measured|tried|cover\w*|apply|hold|known)\b|says? nothing|不(适用|涉及|说明)|未测|没有测"
+    r"\b(said|claim\w*|measured|timed|tried|cover\w*|apply|hold|known)\b|says? nothing|不(适用|涉及|说明)|未测|没有测"
 )
 CONCLUDES = (
     r"faster|slower|always|never|everywhere|whatever|in general|\bany (size|shape|tensor|input)|should|replace|verdict"
