@@ -5,7 +5,8 @@ The rule, which stood before the first run: seed 16; 60 right and 60 known-wrong
 all of the workbook (predictions too); 20 from each of nine families of attack drawn from all exercises whose cell is
 Python or C++ as the family says. An attack is put in front of the first region. Families that try to gain a PASS have
 a known-wrong body and must not get PASS; families that try to do harm or to read have the right body, swallow their
-own errors and must get PASS, so that a grader that simply fails everything does not look well. All are counted.
+own errors and must get PASS, so that a grader that simply fails everything does not look well; where an exercise's
+judge stands beside the submission they must get FAIL, since such code is left to a teacher. All are counted.
 
     python scripts/camp_trial.py [--count 300] [--seed 16] [--only 17,23] [--piece 25] [--write]
 
@@ -32,7 +33,7 @@ os.environ["LABKIT_PROGRESS"] = "off"
 REPO = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(REPO))
 
-from labkit.camp import confine, grade, group, nursery  # noqa: E402
+from labkit.camp import confine, grade, group, nursery, way  # noqa: E402
 from labkit.exercises import spec as specs  # noqa: E402
 from labkit.exercises.stub import template  # noqa: E402
 
@@ -147,8 +148,9 @@ def _attack(family: str, spec, rng: random.Random, bait: str) -> Drawn:
     ours = template(spec)
     mutant = rng.choice(spec.mutants) if body == "wrong" else None
     cell = ours.mutant(_dedented(mutant), mutant.edit) if mutant else ours.solution()
-    return Drawn(family, spec.id, f"%%exercise {spec.id}\n{_filled(attack, words)}\n{cell}",
-                 ("PASS",) if body == "right" and spec.kind != "triton" else ("FAIL",))  # fmt: skip
+    beside = spec.in_python and (spec.kind == "adapter" or way.way(spec) == "helper")
+    must = ("PASS",) if body == "right" and spec.kind != "triton" and not beside else ("FAIL",)
+    return Drawn(family, spec.id, f"%%exercise {spec.id}\n{_filled(attack, words)}\n{cell}", must)
 
 
 def _dedented(mutant) -> tuple[str, ...]:
