@@ -218,6 +218,14 @@ def test_tabs_and_wide_characters_keep_the_caret():
     assert caret.index("^") == source.index("tile") + wide
 
 
+def test_a_missing_semicolon_above_a_comment_of_wide_characters():
+    text = "int f() {\n  int x = 1\n  /* 乘以二乘以二 */ x = 2;\n}\n"
+    column = len("  /* 乘以二乘以二 */ x".encode())  # bytes, as compilers count
+    said = f"lesson.asc:3:{column}: error: expected ',' or ';' before 'x'\n"
+    first = compile_error(said, filename="lesson.asc", text=text).problems[0]
+    assert (first["line"], first["column"]) == (2, len("  int x = 1") + 1)
+
+
 def test_an_error_in_a_header_of_the_learner(tmp_path):
     (tmp_path / "mine.h").write_text("inline int two() {\n    return missing;\n}\n")
     file = str(tmp_path / "k.asc")
