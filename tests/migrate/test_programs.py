@@ -78,6 +78,12 @@ def test_each_package_has_its_sentence(tmp_path, name):
     assert (row.what, row.mended) == (name, False) and row.why
 
 
+def test_a_packages_own_cuda_is_not_mended(tmp_path):
+    (tmp_path / "t.py").write_text("import cupy as cp\nimport numba.cuda\ncp.cuda.Stream()\nnumba.cuda.jit(f)\n")
+    found = [(row.line, row.what, row.mended) for row in migrate.scan(tmp_path / "t.py")]
+    assert found == [(1, "cupy", False), (2, "numba.cuda", False), (3, "cupy", False), (4, "numba.cuda", False)]
+
+
 def test_a_place_that_is_not_there(tmp_path):
     with pytest.raises(FileNotFoundError, match="no such file"):
         migrate.scan(tmp_path / "absent.py")
