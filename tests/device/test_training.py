@@ -253,6 +253,24 @@ def test_switches():
     assert nested["allocated_bytes"]["all"]["current"] == torch.npu.memory_allocated()
 
 
+def test_flops_are_counted_while_they_run_and_over_a_pause():
+    from torch_npu.utils import FlopsCounter
+
+    x, counter, one = torch.ones(8, 4).npu(), FlopsCounter(), 2 * 8 * 4 * 8
+    counter.start()
+    x @ x.T
+    assert counter.get_flops() == [one, one]
+    counter.pause()
+    x @ x.T
+    assert counter.get_flops() == [one, 2 * one]
+    counter.resume()
+    x @ x.T
+    assert counter.get_flops() == [2 * one, 3 * one]
+    counter.stop()
+    x @ x.T
+    assert counter.get_flops() == [0, 0]
+
+
 def test_stream_by_handle():
     stream = torch.npu.Stream()
     again = torch.npu.ExternalStream(stream.npu_stream)
