@@ -158,7 +158,7 @@ async def _body(http: HttpRequest) -> dict[str, Any]:
             raise Refused(413, "body_too_large", messages.text("serving.body", most=MOST_BODY))
     try:
         found = json.loads(read)
-    except ValueError as error:  # not UTF-8, or no JSON
+    except (ValueError, RecursionError) as error:  # not UTF-8, no JSON, nested too deep
         raise Refused(400, "no_json", messages.text("serving.no_json", error=error)) from None
     if not isinstance(found, dict):
         raise Refused(400, "no_object", messages.text("serving.no_object"))
@@ -182,11 +182,21 @@ def _prompt_of_completion(body: dict) -> tuple[list[int], int | None]:
     prompt = body.get("prompt")
     if isinstance(prompt, list) and len(prompt) == 1 and isinstance(prompt[0], (str, list)):
         prompt = prompt[0]
+    features = _field(body, "features", int)
+    if features is not None and not 0 <= features < 1000:
+        raise _wrong("features")
     if isinstance(prompt, str):
-        return tokens.encode(prompt), _field(body, "features", int)
+        return _encoded(prompt, "prompt"), features
     if isinstance(prompt, list) and prompt and all(type(t) is int and 0 <= t < 512 for t in prompt):
-        return prompt, _field(body, "features", int)
+        return prompt, features
     raise _wrong("prompt")
+
+
+def _encoded(text: str, name: str) -> list[int]:
+    try:
+        return tokens.encode(text)
+    except UnicodeEncodeError:  # half of a pair of surrogates
+        raise _wrong(name) from None
 
 
 def _prompt_of_chat(body: dict) -> tuple[list[int], int | None]:
@@ -209,10 +219,10 @@ def _prompt_of_chat(body: dict) -> tuple[list[int], int | None]:
                 number = url.removeprefix(FEATURES) if isinstance(url, str) and url.startswith(FEATURES) else ""
                 if not number.isdecimal():
                     raise _wrong("image_url")
-                features = int(number) % 1000
+                features = int(number[-3:])
             else:
                 raise _wrong("messages")
-    return tokens.encode("".join(said) + "assistant:"), features
+    return _encoded("".join(said) + "assistant:", "messages"), features
 
 
 # ---- what it gets

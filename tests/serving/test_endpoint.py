@@ -131,6 +131,10 @@ def test_models_and_health(server):
         (b"{", 400),
         (b"\xff\xfe", 400),
         (b"[]", 400),
+        (b"[" * 200_000, 400),
+        (b'{"prompt": "\\ud800"}', 422),
+        (completion(features=-1), 422),
+        (completion(features=10**30), 422),
         (b"{}", 422),
         (completion(prompt=7), 422),
         (completion(prompt=""), 422),
@@ -153,6 +157,15 @@ def test_what_is_malformed_or_too_long_is_refused(server, body, status):
     got = server.client.post("/v1/completions", **given)
     assert got.status_code == status and got.json()["error"]["message"]
     assert server.counts["refused"] == 1
+
+
+def test_features_of_a_chat_are_counted_round_at_1000(server):
+    part = {"type": "image_url", "image_url": {"url": FEATURES + 5000 * "1"}}
+    asked = {"model": MODEL, "messages": [{"role": "user", "content": [part]}], "max_tokens": 1}
+    assert server.client.post("/v1/chat/completions", json=asked).status_code == 200
+    asked["messages"][0]["content"] = "\ud800"
+    body = json.dumps(asked).encode()
+    assert server.client.post("/v1/chat/completions", content=body).status_code == 422
 
 
 @pytest.mark.parametrize(
