@@ -2,9 +2,9 @@
 
 Loopback only. Requests are answered by one Engine in a thread of its own; answers come whole or as server-sent events.
 What goes wrong has its own answer: 400 (no JSON, or a prompt that is too long), 404 (another model), 413 (a body beyond
-a megabyte), 422 (a field), 429 with Retry-After (a full queue), 503 (closing). A client that hangs up is noticed at the
-next token; its request is forgotten and what it held is free. Greedy decoding: temperature and top_p are taken and
-ignored. The times that it reports are the device's, modelled where that is simulated; what a client measures here is
+a megabyte), 422 (a field), 429 with Retry-After (a full queue), 503 (closing); in a streamed answer that has begun it is
+the last event. A client that hangs up is noticed at the next token; its request is forgotten and what it held is free.
+Greedy decoding: temperature and top_p are taken and ignored. The times that it reports are the device's, modelled where that is simulated; what a client measures here is
 how fast this machine's CPU simulates.
 """
 
@@ -47,6 +47,10 @@ class Refused(Exception):
         kind = "invalid_request_error" if self.status < 429 else "server_error"
         error = {"message": str(self), "type": kind, "param": self.param, "code": self.code}
         return JSONResponse({"error": error}, self.status, self.headers)
+
+
+def _refused(error: Exception) -> Refused:
+    return error if isinstance(error, Refused) else Refused(500, "engine", f"{type(error).__name__}: {error}")
 
 
 class Worker:
@@ -308,7 +312,8 @@ class Answer:
             if self.usage_too:
                 yield event([], self.usage())
             yield "data: [DONE]\n\n"
-        except Refused as refused:
+        except Exception as error:
+            refused = _refused(error)
             if refused.status != 499:
                 yield f"data: {refused.response().body.decode()}\n\n"
 
@@ -328,7 +333,6 @@ def app(engine=None, settings: Settings | None = None, seed: int = 0) -> Starlet
             made = Answer(worker, await _body(http), chat)
             if not made.stream:
                 return await made.whole(http)
-            # what ends the answer before its first token still has a status
             return StreamingResponse(made.events(http), media_type="text/event-stream")
         except Refused as refused:
             worker.counts["refused"] += refused.status != 499
@@ -336,7 +340,7 @@ def app(engine=None, settings: Settings | None = None, seed: int = 0) -> Starlet
         except ClientDisconnect:
             return Response(status_code=499)
         except Exception as error:
-            return Refused(500, "engine", f"{type(error).__name__}: {error}").response()
+            return _refused(error).response()
 
     async def completions(http: HttpRequest) -> Response:
         return await answer(http, False)

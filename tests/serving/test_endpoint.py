@@ -233,6 +233,15 @@ def test_an_engine_that_fails_ends_its_requests_and_goes_on(server):
     assert server.client.post("/v1/completions", json=completion()).status_code == 200
 
 
+def test_an_engine_that_fails_is_the_last_event_of_a_streamed_answer(server):
+    server.engine.fail = True
+    with server.client.stream("POST", "/v1/completions", json=completion(stream=True)) as answer:
+        (event,) = [line.removeprefix("data: ") for line in answer.iter_lines() if line]
+    assert json.loads(event)["error"] == {
+        "message": "RuntimeError: out of memory", "type": "server_error", "param": None, "code": "engine"
+    }  # fmt: skip
+
+
 def test_a_static_batch_lets_go_too(decoder):
     running = Running(ladder()[0][1].with_(queue=4, max_length=512), decoder)
     gone, kept = send(running, 1), send(running, 1)
