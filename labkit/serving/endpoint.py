@@ -2,10 +2,10 @@
 
 Loopback only. Requests are answered by one Engine in a thread of its own; answers come whole or as server-sent events.
 What goes wrong has its own answer: 400 (no JSON, or a prompt that is too long), 404 (another model), 413 (a body beyond
-a megabyte), 422 (a field), 429 with Retry-After (a full queue), 503 (closing); in a streamed answer that has begun it is
-the last event. A client that hangs up is noticed at the next token; its request is forgotten and what it held is free.
-Greedy decoding: temperature and top_p are taken and ignored. The times that it reports are the device's, modelled where that is simulated; what a client measures here is
-how fast this machine's CPU simulates.
+a megabyte), 422 (a field), 429 with Retry-After (a full queue), 503 (closing); in a streamed answer that has begun it
+is the last event. A client that hangs up is noticed soon, tokens or not; its request is forgotten and what it held is
+free. Greedy decoding: temperature and top_p are taken and ignored. The times that it reports are the device's, modelled
+where that is simulated; what a client measures here is how fast this machine's CPU simulates.
 """
 
 from __future__ import annotations
@@ -260,13 +260,16 @@ class Answer:
 
     async def tokens(self, http: HttpRequest):
         """The tokens as they come; looks meanwhile whether the client is there. Raises Refused(499) where it is not."""
+        looked = time.monotonic()
         try:
             while True:
+                if time.monotonic() - looked >= LOOK_EVERY:
+                    if await http.is_disconnected():
+                        raise Refused(499, "client_gone", messages.text("serving.gone"))
+                    looked = time.monotonic()
                 try:
                     token = await asyncio.wait_for(self.queue.get(), LOOK_EVERY)
                 except asyncio.TimeoutError:
-                    if await http.is_disconnected():
-                        raise Refused(499, "client_gone", messages.text("serving.gone")) from None
                     continue
                 if token is None:
                     return

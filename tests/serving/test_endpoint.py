@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import threading
+import time
 
 import pytest
 
@@ -178,7 +179,7 @@ def test_a_malformed_chat_is_refused(server, asked):
 
 def send(server, count: int, **changes) -> list[socket.socket]:
     """Requests whose answers nobody reads yet."""
-    body = json.dumps(completion(max_tokens=100, **changes)).encode()
+    body = json.dumps(completion(**{"max_tokens": 100} | changes)).encode()
     head = f"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n\r\n".encode()
     made = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(count)]
     for connection in made:
@@ -225,6 +226,17 @@ def test_a_client_that_hangs_up_leaves_nothing(server, state, stream):
     for connection in others:
         connection.close()
     assert server.client.post("/v1/completions", json=completion()).status_code == 200
+
+
+def test_a_client_that_hangs_up_is_noticed_while_tokens_come_fast(server):
+    step = server.engine.inner.step
+    server.engine.inner.step = lambda: time.sleep(0.01) or step()  # faster than LOOK_EVERY
+    (gone,) = send(server, 1, max_tokens=400)
+    until(lambda: server.engine.plan.running)
+    gone.close()
+    until(lambda: not server.app.state.worker._answers, 60)
+    until(lambda: server.counts["aborted"] + server.counts["finished"] == 1)
+    assert server.counts["aborted"] == 1
 
 
 def test_an_engine_that_fails_ends_its_requests_and_goes_on(server):
