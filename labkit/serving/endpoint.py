@@ -63,6 +63,7 @@ class Worker:
         self.counts = dict.fromkeys(("finished", "aborted", "refused", "failed"), 0)
         self._inbox: deque[tuple[str, Request]] = deque()
         self._answers: dict[int, tuple[asyncio.AbstractEventLoop, asyncio.Queue]] = {}
+        self._taken: set[int] = set()  # what the engine has got and not ended; the thread's own
         self._wake, self._closing = threading.Event(), False
         self._thread = threading.Thread(target=self._run, name="labkit-engine", daemon=True)
         self._thread.start()
@@ -113,10 +114,10 @@ class Worker:
             try:
                 made = self.engine.step()
             except Exception as error:  # the engine's state is not to be trusted: all that it works on ends here
-                self.counts["failed"] += len(self._answers)
+                self.counts["failed"] += len(self._taken)
                 for request in self.engine.requests():
                     self.engine.abort(request)
-                for number in list(self._answers):
+                for number in list(self._taken):
                     self._send(number, error)
                 continue
             for request, token, last in made:
@@ -131,8 +132,10 @@ class Worker:
             what, request = self._inbox.popleft()
             if what == "abort":
                 self.counts["aborted"] += 1
+                self._taken.discard(request.id)
                 self.engine.abort(request)
             else:
+                self._taken.add(request.id)
                 try:
                     self.engine.submit(request)
                 except (ValueError, RuntimeError) as error:  # the queue filled up meanwhile
@@ -140,6 +143,8 @@ class Worker:
                     self._send(request.id, refused)
 
     def _send(self, number: int, what) -> None:
+        if what is None or isinstance(what, Exception):
+            self._taken.discard(number)
         known = self._answers.get(number)
         if known is None:
             return

@@ -34,9 +34,10 @@ class Slow:
     def __init__(self, engine):
         self.inner, self.open = engine, threading.Event()
         self.open.set()
-        self.fail = False
+        self.fail = self.held_up = False
 
     def step(self):
+        self.held_up = not self.open.is_set()
         self.open.wait()
         if self.fail:
             self.fail = False
@@ -243,6 +244,21 @@ def test_an_engine_that_fails_ends_its_requests_and_goes_on(server):
     server.engine.fail = True
     assert server.client.post("/v1/completions", json=completion()).status_code == 500
     assert server.client.post("/v1/completions", json=completion()).status_code == 200
+
+
+def test_an_engine_that_fails_does_not_end_what_it_has_not_yet_got(server):
+    first = send(server, 1)
+    until(lambda: server.engine.plan.running)
+    server.engine.open.clear()
+    until(lambda: server.engine.held_up)
+    later = send(server, 1)
+    until(lambda: len(server.app.state.worker._inbox) == 1)
+    server.engine.fail = True
+    server.engine.open.set()
+    assert first[0].recv(100).startswith(b"HTTP/1.1 500") and later[0].recv(100).startswith(b"HTTP/1.1 200")
+    assert server.counts["failed"] == server.counts["finished"] == 1
+    for connection in first + later:
+        connection.close()
 
 
 def test_an_engine_that_fails_is_the_last_event_of_a_streamed_answer(server):
