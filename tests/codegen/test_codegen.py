@@ -122,6 +122,13 @@ def test_the_least_integer():
         assert torch.equal(fusion.kernel(f, [x.npu()])(x.npu()).cpu(), f(x))
 
 
+@pytest.mark.parametrize("number", [2**31, 2**33 + 5, -(2**31) - 1])
+def test_a_number_that_no_int32_holds_is_cut_as_pytorch_cuts_it(number):
+    x = torch.tensor([[-3, 0, 7, -(2**31), 2**31 - 1]], dtype=torch.int32)
+    for f in (lambda x: x + number, lambda x: x * number + 1, lambda x: (x > number).int()):
+        assert torch.equal(fusion.kernel(f, [x.npu()])(x.npu()).cpu(), f(x))
+
+
 def test_nothing_is_read_that_was_never_written():
     """Lanes behind the last row of a column, and behind the end of a row, are set before the first tile."""
     text = codegen.source(codegen.plan(softmax(ROWS)))
