@@ -62,6 +62,20 @@ def test_a_program_of_ones_own_runs(shape, rows, width):
     assert clock.predict(plan, g, cut).us == pytest.approx(record.time_us, rel=0.2)
 
 
+def test_each_pass_over_a_long_row_is_predicted_at_its_own_pace():
+    """The tiles of the first pass, which stores nothing, are not those of the others."""
+
+    def softmax(x):
+        return torch.softmax(x, -1)
+
+    def normed(x):
+        return (x - x.mean(-1, keepdim=True)) * torch.rsqrt(x.var(-1, keepdim=True, correction=0) + 1e-5)
+
+    for f in (softmax, normed):
+        kernel = fusion.kernel(f, [torch.zeros(1, 6_000_000).npu()])
+        assert kernel.predict().us == pytest.approx(kernel.modelled().time_us, rel=0.09)
+
+
 # ---- places
 
 
