@@ -234,6 +234,15 @@ def test_an_error_in_a_header_of_the_learner(tmp_path):
     assert "return missing;" in str(error)
 
 
+def test_further_mistakes_name_their_file_where_it_is_another_one(tmp_path):
+    (tmp_path / "mine.h").write_text("inline int two() {\n    return missing;\n}\n")
+    error = failed(
+        '#include "mine.h"\n' + KERNEL + "\nint again = absent;\nint more = missed;\n", str(tmp_path / "k.asc")
+    )
+    last = len(KERNEL.split("\n")) + 3
+    assert f"  2 more (line k.asc:{last - 1}, k.asc:{last});" in str(error)
+
+
 def test_several_mistakes_are_all_kept_and_consequences_dropped():
     text = changed(ALLOC, "LocalTenser<T> z = outQ.AllocTensor<T>();").replace("op.Process();", "PipeInit();")
     assert [p["line"] for p in failed(text).problems] == [18, 32]
