@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import os
 import sys
 import tempfile
@@ -50,7 +51,7 @@ def resources(text: str) -> dict[str, float]:
             found[name] = float(amount)
         except ValueError:
             raise ValueError(messages.text("batch.bad-resource", word=word)) from None
-        if not name or found[name] <= 0:
+        if not name or not 0 < found[name] < math.inf:  # nor NaN
             raise ValueError(messages.text("batch.bad-resource", word=word))
     return found
 

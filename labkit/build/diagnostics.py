@@ -126,7 +126,8 @@ class _ErrorReport:
         if not number or not re.match(r"expected '?[;,].* (?:before|at end)", error.message):
             return place
         if " before" in error.message:
-            if self.code[number - 1].encode()[: place.column - 1].strip() not in (b"", b"extern"):
+            before = self.map.lines[number - 1].encode()[: place.column - 1].decode(errors="replace")
+            if self.code[number - 1][: len(before)].strip() not in ("", "extern"):  # comments are blank there
                 return place  # the next word is on the same line
             number -= 1
             while number > 0 and not self.code[number - 1].strip():

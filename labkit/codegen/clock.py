@@ -15,7 +15,7 @@ from labkit.codegen.ir import COLUMN, FULL, ONE, ROW, SIZES, WIDE, Step, Tensor
 from labkit.codegen.places import LANES, SLOTS, Plan, Section
 from labkit.codegen.steps import Cost, Tile
 
-WINDOW_OF_TILES = 400  # that are followed one by one; of more the last ones' pace goes on
+WINDOW_OF_TILES = 400  # of a pass, that are followed one by one; of more the last ones' pace goes on
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ def predict(plan: Plan, geometry, cut, chip: str = chips.DEFAULT) -> Prediction:
             seen = seen | {load.tensor.name for load in s.loads()}
         row_columns = sum(_vector(c, s.steps, Tile(1, LANES)) for s in plan.sections if s.kind in ("row", "after"))
         extra = sum(_wait(c, plan, geometry, s, tile, cut) for s in plan.sections if s.kind in ("row", "end"))
-        stages = [x for p in per_row for x in [p] * cut.across]
+        stages = [(p, cut.across) for p in per_row]
         turn = _follow(stages * 3, plan.slots) - _follow(stages * 2, plan.slots) + row_columns + extra
         first = _follow(stages, plan.slots) + row_columns + extra
         rows = math.ceil(cut.tiles / cut.blocks)
@@ -105,10 +105,10 @@ def predict(plan: Plan, geometry, cut, chip: str = chips.DEFAULT) -> Prediction:
             return first + turn * (count - 1) if count else 0.0
 
         alone = {
-            "copies in": sum(s[0].busy for s in stages) * rows,
-            "vector": (sum(s[1] for s in stages) + row_columns) * rows,
+            "copies in": sum(s[0].busy for s in per_row) * cut.across * rows,
+            "vector": (sum(s[1] for s in per_row) * cut.across + row_columns) * rows,
         }
-        alone["copies out"] = sum(s[2].busy for s in stages) * rows
+        alone["copies out"] = sum(s[2].busy for s in per_row) * cut.across * rows
     else:
         before = _setup(c, plan, geometry, sections.get("setup"), tile, cut)
         again = {
@@ -118,7 +118,7 @@ def predict(plan: Plan, geometry, cut, chip: str = chips.DEFAULT) -> Prediction:
         count = math.ceil(cut.tiles / cut.blocks)
 
         def work(count: int) -> float:
-            return _follow([stage] * count, plan.slots)
+            return _follow([(stage, count)], plan.slots)
 
         alone = {"copies in": stage[0].busy * count, "vector": stage[1] * count, "copies out": stage[2].busy * count}
     # Cores begin one after the other; the first ones have a tile more where tiles do not come out even.
@@ -226,26 +226,26 @@ def _setup(c: _Chip, plan: Plan, geometry, setup: Section | None, tile: Tile, cu
     return cycles + _vector(c, setup.steps, whole)
 
 
-def _follow(stages: list[tuple[_Stage, float, _Stage]], slots: int = SLOTS) -> float:
-    """Cycles until the last tile is out, of stages with so many places each."""
+def _follow(runs: list[tuple[tuple[_Stage, float, _Stage], int]], slots: int = SLOTS) -> float:
+    """Cycles until the last tile is out, of runs of so many equal tiles, with so many places each."""
     come = vector = go = last = 0.0
     vectors, outs = [0.0, 0.0], [0.0, 0.0]
-    followed = stages[:WINDOW_OF_TILES]
-    half = 0.0
-    for i, (coming, v, going) in enumerate(followed):
-        begin = max(come, vectors[-slots] if coming.busy else 0.0)
-        come = begin + coming.busy
-        vector = max(begin + coming.end, vector, outs[-slots]) + v
-        vectors.append(vector)
-        start = max(vector, go)
-        go = start + going.busy
-        last = start + going.end if going.busy else vector
-        outs.append(last)
-        if i == len(followed) // 2:
-            half = last
-    left = len(stages) - len(followed)
-    if left:
-        last += left * (last - half) / (len(followed) - len(followed) // 2 - 1)
+    for (coming, v, going), count in runs:
+        half = 0.0
+        for i in range(min(count, WINDOW_OF_TILES)):
+            begin = max(come, vectors[-slots] if coming.busy else 0.0)
+            come = begin + coming.busy
+            vector = max(begin + coming.end, vector, outs[-slots]) + v
+            vectors.append(vector)
+            start = max(vector, go)
+            go = start + going.busy
+            last = start + going.end if going.busy else vector
+            outs.append(last)
+            if i == WINDOW_OF_TILES // 2:
+                half = last
+        left = max(0, count - WINDOW_OF_TILES) * (last - half) / (WINDOW_OF_TILES - WINDOW_OF_TILES // 2 - 1)
+        come, vector, go, last = come + left, vector + left, go + left, last + left
+        vectors, outs = [x + left for x in vectors[-2:]], [x + left for x in outs[-2:]]
     return last
 
 

@@ -47,8 +47,9 @@ def number(value: float | int | str, dtype: str = "f32") -> str:
     if isinstance(value, str):
         return value
     if dtype == "i32":
+        value = (int(value) + 2**31) % 2**32 - 2**31  # as PyTorch takes one that no int32_t holds
         # C++ reads a minus and 2147483648, which is a long: no scalar of an int32_t tensor
-        return "(-2147483647 - 1)" if value == -(2**31) else str(int(value))
+        return "(-2147483647 - 1)" if value == -(2**31) else str(value)
     value = float(value)
     if math.isnan(value):
         return '__builtin_nanf("")'

@@ -7,6 +7,7 @@ the simulation does not have, or does one way only.
 from __future__ import annotations
 
 import contextlib
+import math
 import types
 import warnings
 
@@ -259,9 +260,9 @@ def clear_npu_overflow_flag() -> None:
 
 
 def npu_check_overflow(grad) -> bool:
-    """Whether a tensor, or a number, holds an infinity or NaN."""
-    value = grad.float().sum() if isinstance(grad, torch.Tensor) else torch.tensor(float(grad))
-    return not bool(torch.isfinite(value).item())
+    """Whether a tensor's sum in float32, or a number, is infinite or NaN: as torch_npu asks, so that large values that
+    are all finite may overflow in their sum."""
+    return not math.isfinite(grad.float().sum() if isinstance(grad, torch.Tensor) else grad)
 
 
 def utils() -> types.ModuleType:
@@ -322,35 +323,38 @@ def is_combined_tensor_valid(combined_tensor, list_of_tensor):
 
 
 class FlopsCounter:
-    """Counts the operations of matrix products between start() and stop()."""
+    """Counts the operations of matrix products from start() to stop(), which forgets them as torch_npu's does."""
 
     def __init__(self):
-        self._mode, self._paused, self._counts = None, False, [0, 0]
+        self._mode, self._paused_at, self._left_out = None, None, 0
 
     def start(self):
         from torch.utils.flop_counter import FlopCounterMode
 
-        self._counts = [0, 0]
-        self._mode = FlopCounterMode(display=False)
-        self._mode.__enter__()
+        if self._mode is None:
+            self._mode = FlopCounterMode(display=False)
+            self._mode.__enter__()
 
     def stop(self):
         if self._mode is not None:
-            self._counts = [self._mode.get_total_flops()] * 2
             self._mode.__exit__(None, None, None)
-            self._mode = None
+        self.__init__()
 
     def pause(self):
-        self.stop()
+        if self._paused_at is None:
+            self._paused_at = self._total()
 
     def resume(self):
-        before = self._counts[0]
-        self.start()
-        self._counts = [before] * 2
+        if self._paused_at is not None:
+            self._left_out, self._paused_at = self._left_out + self._total() - self._paused_at, None
 
     def get_flops(self):
-        """(with, without what was computed twice)."""
-        return list(self._counts)
+        """[those outside of pauses, all]; for a pass that computes anew what it did not keep."""
+        total = self._total()
+        return [(total if self._paused_at is None else self._paused_at) - self._left_out, total]
+
+    def _total(self) -> int:
+        return self._mode.get_total_flops() if self._mode is not None else 0
 
 
 def save_async(obj, f, pickle_module=None, pickle_protocol=2, model=None, **_):

@@ -5,6 +5,7 @@ Commands are shown, never run: some set a variable for a whole shell, and the ma
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from labkit import messages
@@ -69,12 +70,18 @@ def _trouble(key: str, entry: dict, lang: str | None) -> Trouble:
 
 
 def look_up(text: str, lang: str | None = None) -> list[Trouble]:
-    """The entries whose id or words the text contains, the one with most of them first; [] where none fits."""
+    """The entries whose id or words the text contains, the one with most of them first; [] where none fits. "lock" is
+    in "locked", not in "block"."""
     lowered = text.lower()
+
+    def there(word: str) -> bool:
+        begin = "(?<![a-z])" if re.match("[a-z]", word) else ""  # a code may stand behind letters: ret507015
+        return re.search(begin + re.escape(word), lowered) is not None
+
     found = []
     for trouble in troubles(lang):
         words = messages.tables()[_PREFIX + trouble.id]["words"]
-        count = sum(word in lowered for word in words) + 2 * (trouble.id in lowered)
+        count = sum(map(there, words)) + 2 * there(trouble.id)
         if count:
             found.append((-count, trouble.id, trouble))
     return [trouble for *_, trouble in sorted(found, key=lambda f: f[:2])]

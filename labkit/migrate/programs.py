@@ -81,10 +81,12 @@ class _Reader(ast.NodeVisitor):
     def _add(self, node: ast.AST, what: str, mended: bool, key: str) -> None:
         self.found.append(Line(self.file, node.lineno, what, mended, text(f"migrate.scan-{key}")))
 
-    def _package(self, node: ast.AST, module: str) -> None:
+    def _package(self, node: ast.AST, module: str) -> bool:
         for name, instead in PACKAGES.items():
             if module == name or module.startswith(name + "."):
                 self._add(node, name, False, f"package-{instead}" if instead else "package")
+                return True
+        return False
 
     def visit_Import(self, node: ast.Import) -> None:
         for alias in node.names:
@@ -108,8 +110,9 @@ class _Reader(ast.NodeVisitor):
         full = self._path(node)
         if full and self._judge(node, full):
             return
-        if node.attr in ("cuda", "is_cuda") and not full.startswith("torch."):  # of an object, imported or not
-            self._add(node, f".{node.attr}", True, "method")
+        if node.attr in ("cuda", "is_cuda") and not full.startswith("torch."):
+            if not self._package(node, full):  # cupy.cuda; else of an object, imported or not
+                self._add(node, f".{node.attr}", True, "method")
         self.generic_visit(node)
 
     def _path(self, node: ast.AST) -> str:

@@ -5,8 +5,8 @@ says what there is, how many, and where one thing stands to another; questions a
 held-out part never share a caption: combinations are held out that training does not show. Pixels are multiples of
 1/8, so that an image is the same on each host.
 
-    scene = scenes.draw(1, seed=0)[0]
-    scene.caption                            # 'a red square left of a blue circle'
+    scene = scenes.draw(1, seed=3)[0]
+    scene.caption                            # 'a red circle left of a yellow square'
     scenes.batch(scenes.draw(32, seed=0))    # tensors for labkit.migrate.model.small()
 """
 

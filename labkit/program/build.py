@@ -62,8 +62,7 @@ def _of_target(project: Project, target: Target) -> list[Source]:
         shared = [p for other in parts for p in other.includes]  # CANN's modules hand include folders on
         for path in part.sources:
             found.setdefault(
-                path,
-                Source(path, tuple(dict.fromkeys(part.definitions)), tuple(dict.fromkeys([*part.includes, *shared]))),
+                path, Source(path, tuple(project.definitions(part)), tuple(dict.fromkeys([*part.includes, *shared])))
             )
     return list(found.values())
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from labkit.program.cmakelang import CMakeError, Reader
@@ -18,7 +19,8 @@ __all__ = ["CMakeError", "Project", "Target", "read"]
 
 @dataclass
 class Target:
-    """kind: "exe", "lib" or "interface". sources: absolute paths. folder: of the CMakeLists.txt that made it."""
+    """kind: "exe", "lib" or "interface". sources: absolute paths. folder: of the CMakeLists.txt that made it.
+    handed: definitions of those that are linked with it; public: of its links those that hand theirs on to them."""
 
     name: str
     kind: str
@@ -27,6 +29,8 @@ class Target:
     definitions: list[str] = field(default_factory=list)
     includes: list[str] = field(default_factory=list)
     links: list[str] = field(default_factory=list)
+    handed: list[str] = field(default_factory=list)
+    public: list[str] = field(default_factory=list)
 
 
 @dataclass
@@ -42,13 +46,21 @@ class Project:
 
     def parts(self, target: Target) -> list[Target]:
         """The target and every library of this project that it is linked with."""
-        found, todo = [], [target.name]
+        return self._linked([target.name], lambda part: part.links)
+
+    def definitions(self, target: Target) -> list[str]:
+        """The target's own, and those of what it is linked with."""
+        linked = self._linked(target.links, lambda part: part.public)
+        return list(dict.fromkeys([*target.definitions, *(d for part in linked for d in part.handed)]))
+
+    def _linked(self, names: list[str], more: Callable[[Target], list[str]]) -> list[Target]:
+        found, todo = [], list(names)
         while todo:
             name = todo.pop(0)
             part = self.targets.get(name) or self.targets.get(name.rpartition("::")[2])
             if part is not None and part not in found:
                 found.append(part)
-                todo += part.links
+                todo += more(part)
         return found
 
 
@@ -70,10 +82,10 @@ def program_words(words: list[str]) -> tuple[list[str], str, dict[str, str], lis
     given = iter(words)
     for word in given:
         if word in ("-o", "-I", "-D"):
-            value = next(given, "")
-            output = value if word == "-o" else output
-            word = word + value if word != "-o" else ""
-        if word.startswith("-D"):
+            word += next(given, "")
+        if word.startswith("-o"):
+            output = word[2:]
+        elif word.startswith("-D"):
             name, _, setting = word[2:].partition("=")
             definitions[name] = setting
         elif word.startswith("-I"):
@@ -125,9 +137,13 @@ class _Targets(Reader):
             return
         made = self.target(w[0], kind)
         made.kind = "interface" if "INTERFACE" in w else kind
-        made.sources += [p for s in w[1:] if _is_source(s) and (p := self.path(s)).is_file()]
+        self._give(made, w[1:])
         made.definitions += self.common.definitions
         made.includes += self.common.includes
+
+    def _give(self, made: Target, words: list[str]) -> None:
+        made.sources += [p for s in words if _is_source(s) and (p := self.path(s)).is_file()]
+        made.links += re.findall(r"\$<TARGET_OBJECTS:([^<>]+)>", " ".join(words))
 
     def do_add_executable(self, w: list[str]) -> None:
         self._add(w, "exe")
@@ -140,57 +156,78 @@ class _Targets(Reader):
 
     def do_target_sources(self, w: list[str]) -> None:
         if w:
-            self.target(w[0]).sources += [p for s in w[1:] if _is_source(s) and (p := self.path(s)).is_file()]
+            self._give(self.target(w[0]), w[1:])
 
     def do_target_link_libraries(self, w: list[str]) -> None:
         if w:
-            self.target(w[0]).links += [x for word in w[1:] for x in _plain(word) if x not in _SCOPES]
+            made = self.target(w[0])
+            for scope, x in self._scoped(w[1:]):
+                made.links.append(x)
+                made.public += [x] if scope != "PRIVATE" else []
 
     def do_target_include_directories(self, w: list[str]) -> None:
         if w:
-            self.target(w[0]).includes += [
-                str(self.path(x)) for word in w[1:] for x in _plain(word) if x not in _SCOPES
-            ]
+            self.target(w[0]).includes += [str(self.path(x)) for _, x in self._scoped(w[1:])]
 
     do_ascendc_include_directories = do_target_include_directories
 
     def do_include_directories(self, w: list[str]) -> None:
-        self.common.includes += [str(self.path(x)) for word in w for x in _plain(word) if x not in _SCOPES]
+        self._for_all(includes=[str(self.path(x)) for _, x in self._scoped(w)])
 
     def do_target_compile_definitions(self, w: list[str]) -> None:
         if w:
-            self.target(w[0]).definitions += _defined(w[1:])
+            self._define(self.target(w[0]), self._scoped(w[1:]))
 
     do_ascendc_compile_definitions = do_target_compile_definitions
 
     def do_add_compile_definitions(self, w: list[str]) -> None:
-        self._for_all(definitions=_defined(w))
+        self._for_all(definitions=[x.removeprefix("-D") for _, x in self._scoped(w)])
 
     def do_add_definitions(self, w: list[str]) -> None:
-        self.do_add_compile_options(w)
+        self._for_all(*self._options(self._scoped(w, r"[;\s]+")))
 
     def do_add_compile_options(self, w: list[str]) -> None:
-        self._for_all(*self._options(w))
+        definitions, includes = self._options(self._scoped(w, r"[;\s]+"))
+        self.common.definitions += definitions  # of targets that are made from here on
+        self.common.includes += includes
 
     def do_target_compile_options(self, w: list[str]) -> None:
         if w:
-            definitions, includes = self._options(w[1:])
-            self.target(w[0]).definitions += definitions
-            self.target(w[0]).includes += includes
+            words = self._scoped(w[1:], r"[;\s]+")
+            self._define(self.target(w[0]), [(scope, x) for scope, x in words if x.startswith("-D")])
+            self.target(w[0]).includes += self._options(words)[1]
 
     do_ascendc_compile_options = do_target_compile_options
 
-    def _for_all(self, definitions: list[str] = [], includes: list[str] = []) -> None:
-        self.common.definitions += definitions
-        self.common.includes += includes
-        for made in self.project.targets.values():  # of this folder, also those made before
-            if made.folder == self.here:
-                made.definitions += definitions
+    def do_add_subdirectory(self, w: list[str]) -> None:
+        outer = self.common
+        self.common = replace(outer, definitions=[*outer.definitions], includes=[*outer.includes])
+        super().do_add_subdirectory(w)
+        self.common = outer
 
-    def _options(self, words: list[str]) -> tuple[list[str], list[str]]:
-        flat = [x for word in words for x in _plain(word)]
-        definitions = [x[2:] for x in flat if x.startswith("-D")]
-        return [d for d in definitions if d], [str(self.path(x[2:])) for x in flat if x.startswith("-I") and len(x) > 2]
+    def _define(self, made: Target, words: list[tuple[str, str]]) -> None:
+        made.definitions += [x.removeprefix("-D") for scope, x in words if scope != "INTERFACE" and x != "-D"]
+        made.handed += [x.removeprefix("-D") for scope, x in words if scope != "PRIVATE" and x != "-D"]
+
+    def _for_all(self, definitions: list[str] = [], includes: list[str] = []) -> None:
+        """Of this folder, also of the targets made before."""
+        for made in (self.common, *(t for t in self.project.targets.values() if t.folder == self.here)):
+            made.definitions += definitions
+            made.includes += includes
+
+    def _options(self, words: list[tuple[str, str]]) -> tuple[list[str], list[str]]:
+        definitions = [x[2:] for _, x in words if x.startswith("-D") and len(x) > 2]
+        return definitions, [str(self.path(x[2:])) for _, x in words if x.startswith("-I") and len(x) > 2]
+
+    def _scoped(self, words: list[str], between: str = ";") -> list[tuple[str, str]]:
+        """(PRIVATE, PUBLIC or INTERFACE, word) of each, generator expressions worked out. between: where words end."""
+        found, scope = [], "PUBLIC"
+        for x in re.split(between, _worked_out(";".join(words), self.value("CMAKE_BUILD_TYPE"))):
+            if x in ("PRIVATE", "PUBLIC", "INTERFACE"):
+                scope = x
+            elif x and x not in _ORDERS:
+                found.append((scope, x))
+        return found
 
 
 # ---- words
@@ -206,28 +243,33 @@ _KNOWN = set(  # cmake's own commands that make no target of a name that we cann
     "find_program find_file if elseif else endif foreach endforeach while endwhile function endfunction macro endmacro "
     "continue mark_as_advanced include_guard cmake_parse_arguments source_group".split()
 )
-_SCOPES = {"PRIVATE", "PUBLIC", "INTERFACE", "SYSTEM", "BEFORE", "AFTER"}
+_ORDERS = {"SYSTEM", "BEFORE", "AFTER"}
+_FALSE = ("", "0", "OFF", "NO", "FALSE", "N", "IGNORE", "NOTFOUND")
 
 
 def _is_source(word: str) -> bool:
     return word.endswith((".asc", ".cpp", ".cc", ".cxx", ".c"))
 
 
-def _plain(word: str) -> list[str]:
-    """A word without generator expressions: what stands in `$<$<COMPILE_LANGUAGE:ASC>:...>`, nothing for the rest."""
-    if m := re.match(r"\$<\$<(?P<test>[A-Z_]+):(?P<of>[^>]*)>:", word):
-        if m["test"] == "COMPILE_LANGUAGE" and not {"ASC", "CXX"} & set(m["of"].split(",")):
-            return []
-        word = word[m.end() :]
-    elif m := re.fullmatch(r"\$<BUILD_INTERFACE:(.*)>", word):
-        word = m[1]
-    if word.startswith("$<"):
-        return []
-    surplus = word.count(">") - word.count("<")
-    if word.endswith(">") and surplus > 0:  # the end of an expression that has spaces in it
-        word = word[:-surplus]
-    return [x for x in re.split(r"[;\s]+", word) if x]
+def _worked_out(text: str, build_type: str) -> str:
+    """A text, its generator expressions worked out for C++ and kernels on Linux; nothing for one that is not known."""
 
+    def value(m: re.Match) -> str:
+        name, _, of = m[1].partition(":")
+        one, _, others = of.partition(",")
+        tests = {
+            "BOOL": of.upper() not in _FALSE and not of.upper().endswith("-NOTFOUND"),
+            "NOT": of == "0",
+            "AND": "0" not in of.split(","),
+            "OR": "1" in of.split(","),
+            "STREQUAL": one == others,
+            "IN_LIST": one in others.split(";"),
+            "CONFIG": build_type.upper() in of.upper().split(","),
+            "PLATFORM_ID": "Linux" in of.split(","),
+            "COMPILE_LANGUAGE": bool({"ASC", "CXX"} & set(of.split(","))),
+        }
+        return of if name in ("1", "BUILD_INTERFACE", "LINK_ONLY") else str(int(tests[name])) if name in tests else ""
 
-def _defined(words: list[str]) -> list[str]:
-    return [x.removeprefix("-D") for word in words for x in _plain(word) if x not in _SCOPES]
+    while (new := re.sub(r"\$<([^<>]*)>", value, text)) != text:  # inner ones first
+        text = new
+    return text

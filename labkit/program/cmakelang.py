@@ -51,7 +51,7 @@ def _commands(text: str) -> list[_Command]:
         elif depth == 0 and name is not None and (m["quoted"] is not None or m["bare"] is not None):
             raise CMakeError(f'Parse error. Expected "(", got "{m["quoted"] or m["bare"]}" behind {name}.')
         elif m["quoted"] is not None:
-            words.append((re.sub(r"\\\n", "", m["quoted"]), True))
+            words.append((re.sub(r'(\\\\)|\\\n|\\(")', r"\1\2", m["quoted"]), True))
         elif m["bracket"] is not None:
             words.append((m["bracket"].replace("$", "\0"), True))
         elif m["bare"] is not None:

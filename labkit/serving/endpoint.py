@@ -2,10 +2,10 @@
 
 Loopback only. Requests are answered by one Engine in a thread of its own; answers come whole or as server-sent events.
 What goes wrong has its own answer: 400 (no JSON, or a prompt that is too long), 404 (another model), 413 (a body beyond
-a megabyte), 422 (a field), 429 with Retry-After (a full queue), 503 (closing). A client that hangs up is noticed at the
-next token; its request is forgotten and what it held is free. Greedy decoding: temperature and top_p are taken and
-ignored. The times that it reports are the device's, modelled where that is simulated; what a client measures here is
-how fast this machine's CPU simulates.
+a megabyte), 422 (a field), 429 with Retry-After (a full queue), 503 (closing); in a streamed answer that has begun it
+is the last event. A client that hangs up is noticed soon, tokens or not; its request is forgotten and what it held is
+free. Greedy decoding: temperature and top_p are taken and ignored. The times that it reports are the device's, modelled
+where that is simulated; what a client measures here is how fast this machine's CPU simulates.
 """
 
 from __future__ import annotations
@@ -49,6 +49,10 @@ class Refused(Exception):
         return JSONResponse({"error": error}, self.status, self.headers)
 
 
+def _refused(error: Exception) -> Refused:
+    return error if isinstance(error, Refused) else Refused(500, "engine", f"{type(error).__name__}: {error}")
+
+
 class Worker:
     """The thread that owns the engine. Tokens go to an asyncio queue of each request: a number, None at the end, or
     an exception.
@@ -59,6 +63,7 @@ class Worker:
         self.counts = dict.fromkeys(("finished", "aborted", "refused", "failed"), 0)
         self._inbox: deque[tuple[str, Request]] = deque()
         self._answers: dict[int, tuple[asyncio.AbstractEventLoop, asyncio.Queue]] = {}
+        self._taken: set[int] = set()  # what the engine has got and not ended; the thread's own
         self._wake, self._closing = threading.Event(), False
         self._thread = threading.Thread(target=self._run, name="labkit-engine", daemon=True)
         self._thread.start()
@@ -109,10 +114,10 @@ class Worker:
             try:
                 made = self.engine.step()
             except Exception as error:  # the engine's state is not to be trusted: all that it works on ends here
-                self.counts["failed"] += len(self._answers)
+                self.counts["failed"] += len(self._taken)
                 for request in self.engine.requests():
                     self.engine.abort(request)
-                for number in list(self._answers):
+                for number in list(self._taken):
                     self._send(number, error)
                 continue
             for request, token, last in made:
@@ -127,8 +132,10 @@ class Worker:
             what, request = self._inbox.popleft()
             if what == "abort":
                 self.counts["aborted"] += 1
+                self._taken.discard(request.id)
                 self.engine.abort(request)
             else:
+                self._taken.add(request.id)
                 try:
                     self.engine.submit(request)
                 except (ValueError, RuntimeError) as error:  # the queue filled up meanwhile
@@ -136,6 +143,8 @@ class Worker:
                     self._send(request.id, refused)
 
     def _send(self, number: int, what) -> None:
+        if what is None or isinstance(what, Exception):
+            self._taken.discard(number)
         known = self._answers.get(number)
         if known is None:
             return
@@ -158,7 +167,7 @@ async def _body(http: HttpRequest) -> dict[str, Any]:
             raise Refused(413, "body_too_large", messages.text("serving.body", most=MOST_BODY))
     try:
         found = json.loads(read)
-    except ValueError as error:  # not UTF-8, or no JSON
+    except (ValueError, RecursionError) as error:  # not UTF-8, no JSON, nested too deep
         raise Refused(400, "no_json", messages.text("serving.no_json", error=error)) from None
     if not isinstance(found, dict):
         raise Refused(400, "no_object", messages.text("serving.no_object"))
@@ -182,11 +191,21 @@ def _prompt_of_completion(body: dict) -> tuple[list[int], int | None]:
     prompt = body.get("prompt")
     if isinstance(prompt, list) and len(prompt) == 1 and isinstance(prompt[0], (str, list)):
         prompt = prompt[0]
+    features = _field(body, "features", int)
+    if features is not None and not 0 <= features < 1000:
+        raise _wrong("features")
     if isinstance(prompt, str):
-        return tokens.encode(prompt), _field(body, "features", int)
+        return _encoded(prompt, "prompt"), features
     if isinstance(prompt, list) and prompt and all(type(t) is int and 0 <= t < 512 for t in prompt):
-        return prompt, _field(body, "features", int)
+        return prompt, features
     raise _wrong("prompt")
+
+
+def _encoded(text: str, name: str) -> list[int]:
+    try:
+        return tokens.encode(text)
+    except UnicodeEncodeError:  # half of a pair of surrogates
+        raise _wrong(name) from None
 
 
 def _prompt_of_chat(body: dict) -> tuple[list[int], int | None]:
@@ -209,10 +228,10 @@ def _prompt_of_chat(body: dict) -> tuple[list[int], int | None]:
                 number = url.removeprefix(FEATURES) if isinstance(url, str) and url.startswith(FEATURES) else ""
                 if not number.isdecimal():
                     raise _wrong("image_url")
-                features = int(number) % 1000
+                features = int(number[-3:])
             else:
                 raise _wrong("messages")
-    return tokens.encode("".join(said) + "assistant:"), features
+    return _encoded("".join(said) + "assistant:", "messages"), features
 
 
 # ---- what it gets
@@ -246,13 +265,16 @@ class Answer:
 
     async def tokens(self, http: HttpRequest):
         """The tokens as they come; looks meanwhile whether the client is there. Raises Refused(499) where it is not."""
+        looked = time.monotonic()
         try:
             while True:
+                if time.monotonic() - looked >= LOOK_EVERY:
+                    if await http.is_disconnected():
+                        raise Refused(499, "client_gone", messages.text("serving.gone"))
+                    looked = time.monotonic()
                 try:
                     token = await asyncio.wait_for(self.queue.get(), LOOK_EVERY)
                 except asyncio.TimeoutError:
-                    if await http.is_disconnected():
-                        raise Refused(499, "client_gone", messages.text("serving.gone")) from None
                     continue
                 if token is None:
                     return
@@ -298,7 +320,8 @@ class Answer:
             if self.usage_too:
                 yield event([], self.usage())
             yield "data: [DONE]\n\n"
-        except Refused as refused:
+        except Exception as error:
+            refused = _refused(error)
             if refused.status != 499:
                 yield f"data: {refused.response().body.decode()}\n\n"
 
@@ -318,7 +341,6 @@ def app(engine=None, settings: Settings | None = None, seed: int = 0) -> Starlet
             made = Answer(worker, await _body(http), chat)
             if not made.stream:
                 return await made.whole(http)
-            # what ends the answer before its first token still has a status
             return StreamingResponse(made.events(http), media_type="text/event-stream")
         except Refused as refused:
             worker.counts["refused"] += refused.status != 499
@@ -326,7 +348,7 @@ def app(engine=None, settings: Settings | None = None, seed: int = 0) -> Starlet
         except ClientDisconnect:
             return Response(status_code=499)
         except Exception as error:
-            return Refused(500, "engine", f"{type(error).__name__}: {error}").response()
+            return _refused(error).response()
 
     async def completions(http: HttpRequest) -> Response:
         return await answer(http, False)

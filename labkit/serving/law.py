@@ -52,11 +52,12 @@ def capacity(settings: Settings, workload: Workload, requests, batch: int, hits:
     fetch = 0.0 if settings.pinned else times.fetch(settings).us * (1 - hits)
     each = workload.with_features * (times.insert(settings).us + fetch)
     if settings.continuous:
-        # while a request makes its answer, `batch` others come in, in groups of those that a step admits
-        mean = sum(answers) / len(answers)
-        joining = max(1.0, batch / mean)
-        width = int(mean_of_longest(prompts, max(1, round(joining))))
-        read = times.prefill(settings, max(1, round(joining)), width, width).us + joining * each
+        # while a request makes its answer, `batch` others come in, in groups of those that a step admits, or one in
+        # several steps; the first token comes from the prompt
+        joining = batch / (sum(max(1, n - 1) for n in answers) / len(answers))
+        group = max(1, round(joining))
+        width = int(mean_of_longest(prompts, group))
+        read = joining / group * times.prefill(settings, group, width, width).us + joining * each
         return joining / (read + step) * 1e6
     rows = min(batch, max(1, settings.prefill_tokens // int(mean_of_longest(prompts, batch))))
     width = int(mean_of_longest(prompts, rows))

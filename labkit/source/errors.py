@@ -47,8 +47,8 @@ class CompileError(Exception):
             out.append(messages.text("build.try", hint=first["hint"]))
         more = self.problems[1:]
         if more:
-            lines = list(dict.fromkeys(p["line"] for p in more if p["line"]))
-            shown = ", ".join(map(str, lines[:6])) + (" ..." if len(lines) > 6 else "")
+            lines = list(dict.fromkeys(_line_of(p, first["file"]) for p in more if p["line"]))
+            shown = ", ".join(lines[:6]) + (" ..." if len(lines) > 6 else "")
             out.append(messages.text("build.more" if lines else "build.more_bare", count=len(more), lines=shown))
         return out
 
@@ -64,6 +64,11 @@ class CompileError(Exception):
     def _render_traceback_(self) -> list[str]:
         """IPython shows this in place of a traceback: a mistake in C++ is no Python stack."""
         return self.render()
+
+
+def _line_of(problem: dict, file: str) -> str:
+    name = "" if problem["file"] == file else f"{Path(problem['file']).name}:"
+    return f"{name}{problem['line']}"
 
 
 def _snippet(text: str, line: int, column: int) -> list[str]:

@@ -81,7 +81,8 @@ def synchronisation(c: Context) -> Iterator[Finding]:
     starts, ends = c.idle.blocked
     called = waited_in(c)
     calls = c.trace.calls.filter(pl.col("name").str.contains(r"(?i)synchronize|^aclrtMemcpy$"))
-    by = called or (calls["name"].mode().sort()[0] if calls.height else "?")
+    longest = calls.group_by("name").agg(pl.col("dur").sum()).sort("dur", "name", descending=[True, False])
+    by = called or (longest["name"][0] if calls.height else "?")
     yield c.finding(
         "synchronisation",
         total,

@@ -114,7 +114,7 @@ def test_resources_are_read(text, found):
     assert schedule.resources(text) == found
 
 
-@pytest.mark.parametrize("text", ["npu", "npu=", "=1", "npu=x", "npu=0", "npu=-1"])
+@pytest.mark.parametrize("text", ["npu", "npu=", "=1", "npu=x", "npu=0", "npu=-1", "npu=nan", "npu=inf"])
 def test_other_resources_are_refused(text):
     with pytest.raises(ValueError, match="not NAME=AMOUNT"):
         schedule.resources(text)

@@ -218,12 +218,29 @@ def test_tabs_and_wide_characters_keep_the_caret():
     assert caret.index("^") == source.index("tile") + wide
 
 
+def test_a_missing_semicolon_above_a_comment_of_wide_characters():
+    text = "int f() {\n  int x = 1\n  /* 乘以二乘以二 */ x = 2;\n}\n"
+    column = len("  /* 乘以二乘以二 */ x".encode())  # bytes, as compilers count
+    said = f"lesson.asc:3:{column}: error: expected ',' or ';' before 'x'\n"
+    first = compile_error(said, filename="lesson.asc", text=text).problems[0]
+    assert (first["line"], first["column"]) == (2, len("  int x = 1") + 1)
+
+
 def test_an_error_in_a_header_of_the_learner(tmp_path):
     (tmp_path / "mine.h").write_text("inline int two() {\n    return missing;\n}\n")
     file = str(tmp_path / "k.asc")
     error = failed('#include "mine.h"\n' + KERNEL, file)
     assert error.problems[0]["file"].endswith("mine.h") and error.problems[0]["line"] == 2
     assert "return missing;" in str(error)
+
+
+def test_further_mistakes_name_their_file_where_it_is_another_one(tmp_path):
+    (tmp_path / "mine.h").write_text("inline int two() {\n    return missing;\n}\n")
+    error = failed(
+        '#include "mine.h"\n' + KERNEL + "\nint again = absent;\nint more = missed;\n", str(tmp_path / "k.asc")
+    )
+    last = len(KERNEL.split("\n")) + 3
+    assert f"  2 more (line k.asc:{last - 1}, k.asc:{last});" in str(error)
 
 
 def test_several_mistakes_are_all_kept_and_consequences_dropped():

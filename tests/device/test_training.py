@@ -248,9 +248,29 @@ def test_switches():
     with pytest.raises(RuntimeError, match="debug_mode"):
         torch.npu.set_sync_debug_mode(7)
     assert torch.npu.get_soc_version() == 220 and torch.npu.is_jit_compile_false()
-    assert torch.npu.utils.npu_check_overflow(torch.tensor([1.0, float("inf")], device="npu"))
+    overflow = torch.npu.utils.npu_check_overflow
+    assert overflow(torch.tensor([1.0, float("inf")], device="npu")) and overflow(float("nan"))
+    assert not overflow(1e300) and not overflow(torch.tensor([1e38, -3e38], device="npu"))
     nested = torch.npu.memory_stats_as_nested_dict()
     assert nested["allocated_bytes"]["all"]["current"] == torch.npu.memory_allocated()
+
+
+def test_flops_are_counted_while_they_run_and_over_a_pause():
+    from torch_npu.utils import FlopsCounter
+
+    x, counter, one = torch.ones(8, 4).npu(), FlopsCounter(), 2 * 8 * 4 * 8
+    counter.start()
+    x @ x.T
+    assert counter.get_flops() == [one, one]
+    counter.pause()
+    x @ x.T
+    assert counter.get_flops() == [one, 2 * one]
+    counter.resume()
+    x @ x.T
+    assert counter.get_flops() == [2 * one, 3 * one]
+    counter.stop()
+    x @ x.T
+    assert counter.get_flops() == [0, 0]
 
 
 def test_stream_by_handle():

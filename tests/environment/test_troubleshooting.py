@@ -33,12 +33,18 @@ def test_entries_are_whole(lang):
         ("another user: the card is busy, times are unstable", "others"),
         ("the first call is slow, it compiles", "compile"),
         ("锁频", "clock"),
+        ("ret507015", "log"),
         ("内存不足", "others"),
     ],
 )
 def test_a_symptom_finds_its_entry(text, id):
     assert troubleshooting.look_up(text)[0].id == id
     assert troubleshooting.look_up("nothing of the kind") == []
+
+
+@pytest.mark.parametrize("text", ["it stopped", "a kernel of 8 blocks", "see the snapshot", "from the catalogue"])
+def test_a_word_is_looked_for_from_its_beginning(text):
+    assert troubleshooting.look_up(text) == []
 
 
 def test_no_command_that_does_not_exist_is_recommended():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from labkit import migrate
+from labkit.migrate.programs import PACKAGES
 
 PROGRAM = '''"""Trains on cuda."""
 import os
@@ -68,6 +69,19 @@ def test_a_notebook_is_no_kernel_and_imported_objects_move_too(tmp_path):
         (1, "torch.backends.cudnn"),
         (3, ".cuda"),
     ]
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+def test_each_package_has_its_sentence(tmp_path, name):
+    (tmp_path / "t.py").write_text(f"import {name}\n")
+    (row,) = migrate.scan(tmp_path / "t.py")
+    assert (row.what, row.mended) == (name, False) and row.why
+
+
+def test_a_packages_own_cuda_is_not_mended(tmp_path):
+    (tmp_path / "t.py").write_text("import cupy as cp\nimport numba.cuda\ncp.cuda.Stream()\nnumba.cuda.jit(f)\n")
+    found = [(row.line, row.what, row.mended) for row in migrate.scan(tmp_path / "t.py")]
+    assert found == [(1, "cupy", False), (2, "numba.cuda", False), (3, "cupy", False), (4, "numba.cuda", False)]
 
 
 def test_a_place_that_is_not_there(tmp_path):

@@ -92,6 +92,10 @@ def test_captions_name_the_things_and_their_relation():
         assert scenes.decode(scenes.encode(scene.caption) + [scenes.END, scenes.IMAGE]) == scene.caption
 
 
+def test_the_modules_example_says_what_is_drawn():
+    assert f"seed=3)[0]\n    scene.caption{'# ':>30}{scenes.draw(1, seed=3)[0].caption!r}\n" in scenes.__doc__
+
+
 def test_labels_are_what_the_model_has_to_say():
     scene = scenes.Scene((scenes.Thing("cross", "red", 1),), 0)
     b = scenes.batch([scene, scene], seed=0)

@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import threading
+import time
 
 import pytest
 
@@ -33,9 +34,10 @@ class Slow:
     def __init__(self, engine):
         self.inner, self.open = engine, threading.Event()
         self.open.set()
-        self.fail = False
+        self.fail = self.held_up = False
 
     def step(self):
+        self.held_up = not self.open.is_set()
         self.open.wait()
         if self.fail:
             self.fail = False
@@ -131,6 +133,10 @@ def test_models_and_health(server):
         (b"{", 400),
         (b"\xff\xfe", 400),
         (b"[]", 400),
+        (b"[" * 200_000, 400),
+        (b'{"prompt": "\\ud800"}', 422),
+        (completion(features=-1), 422),
+        (completion(features=10**30), 422),
         (b"{}", 422),
         (completion(prompt=7), 422),
         (completion(prompt=""), 422),
@@ -155,6 +161,15 @@ def test_what_is_malformed_or_too_long_is_refused(server, body, status):
     assert server.counts["refused"] == 1
 
 
+def test_features_of_a_chat_are_counted_round_at_1000(server):
+    part = {"type": "image_url", "image_url": {"url": FEATURES + 5000 * "1"}}
+    asked = {"model": MODEL, "messages": [{"role": "user", "content": [part]}], "max_tokens": 1}
+    assert server.client.post("/v1/chat/completions", json=asked).status_code == 200
+    asked["messages"][0]["content"] = "\ud800"
+    body = json.dumps(asked).encode()
+    assert server.client.post("/v1/chat/completions", content=body).status_code == 422
+
+
 @pytest.mark.parametrize(
     "asked", [None, [], "hi", [{"role": "user"}], [{"role": "user", "content": [{"type": "audio"}]}], [{"content": "x"}],
               [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "https://x"}}]}]]
@@ -165,7 +180,7 @@ def test_a_malformed_chat_is_refused(server, asked):
 
 def send(server, count: int, **changes) -> list[socket.socket]:
     """Requests whose answers nobody reads yet."""
-    body = json.dumps(completion(max_tokens=100, **changes)).encode()
+    body = json.dumps(completion(**{"max_tokens": 100} | changes)).encode()
     head = f"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n\r\n".encode()
     made = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(count)]
     for connection in made:
@@ -214,10 +229,45 @@ def test_a_client_that_hangs_up_leaves_nothing(server, state, stream):
     assert server.client.post("/v1/completions", json=completion()).status_code == 200
 
 
+def test_a_client_that_hangs_up_is_noticed_while_tokens_come_fast(server):
+    step = server.engine.inner.step
+    server.engine.inner.step = lambda: time.sleep(0.01) or step()  # faster than LOOK_EVERY
+    (gone,) = send(server, 1, max_tokens=400)
+    until(lambda: server.engine.plan.running)
+    gone.close()
+    until(lambda: not server.app.state.worker._answers, 60)
+    until(lambda: server.counts["aborted"] + server.counts["finished"] == 1)
+    assert server.counts["aborted"] == 1
+
+
 def test_an_engine_that_fails_ends_its_requests_and_goes_on(server):
     server.engine.fail = True
     assert server.client.post("/v1/completions", json=completion()).status_code == 500
     assert server.client.post("/v1/completions", json=completion()).status_code == 200
+
+
+def test_an_engine_that_fails_does_not_end_what_it_has_not_yet_got(server):
+    first = send(server, 1)
+    until(lambda: server.engine.plan.running)
+    server.engine.open.clear()
+    until(lambda: server.engine.held_up)
+    later = send(server, 1)
+    until(lambda: len(server.app.state.worker._inbox) == 1)
+    server.engine.fail = True
+    server.engine.open.set()
+    assert first[0].recv(100).startswith(b"HTTP/1.1 500") and later[0].recv(100).startswith(b"HTTP/1.1 200")
+    assert server.counts["failed"] == server.counts["finished"] == 1
+    for connection in first + later:
+        connection.close()
+
+
+def test_an_engine_that_fails_is_the_last_event_of_a_streamed_answer(server):
+    server.engine.fail = True
+    with server.client.stream("POST", "/v1/completions", json=completion(stream=True)) as answer:
+        (event,) = [line.removeprefix("data: ") for line in answer.iter_lines() if line]
+    assert json.loads(event)["error"] == {
+        "message": "RuntimeError: out of memory", "type": "server_error", "param": None, "code": "engine"
+    }  # fmt: skip
 
 
 def test_a_static_batch_lets_go_too(decoder):

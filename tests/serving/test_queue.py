@@ -250,6 +250,16 @@ def test_a_full_server_answers_what_the_law_of_its_batch_says():
     assert law.mean_of_longest([1, 2, 3, 4], 1) == 2.5 and 3.8 < law.mean_of_longest([1, 2, 3, 4], 8) < 4
 
 
+@pytest.mark.parametrize("batch", [1, 8, 32])
+def test_a_full_server_that_lets_requests_join_answers_what_the_law_says(batch):
+    workload = load.Workload("long answers", answers=((1.0, 90, 110),))
+    requests = load.poisson(5000, 800, workload)
+    for settings in (ladder()[4][1].with_(max_batch=batch), EVERY.with_(max_batch=batch)):
+        result = simulate(settings, requests)
+        said = law.capacity(settings, workload, requests, batch, hits=result.hit_share)
+        assert result.qps == pytest.approx(said, rel=0.1), settings.name()
+
+
 def test_bursts_hurt_the_tail():
     even, uneven = (simulate(EVERY, traffic(1200, 5000)) for traffic in (load.poisson, load.bursty))
     assert uneven.p(99) > 1.25 * even.p(99)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
+from types import SimpleNamespace
 
+import numpy as np
 import planted_programs as programs
 import planted_tree
 import polars as pl
@@ -48,6 +50,21 @@ def test_the_finding_goes_with_the_disease(tmp_path, family):
 def test_at_level0_without_calls_of_the_runtime_the_operators_say_who_waits(tmp_path):
     machine, _ = programs.sick("sync_in_loop", SEED)
     assert codes(machine, tmp_path, level=0)[:1] == ["synchronisation"]
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_where_the_host_waits_longest_is_said_not_where_most_often(named):
+    spans = {"name": ["aten::item"] * 3 + ["aten::copy_"], "start": [0.0, 100, 200, 300], "dur": [10.0, 10, 10, 500]}
+    host = pl.DataFrame(spans | {"kind": ["op"] * 4}) if named else model.empty(model.HOST)
+    calls = pl.DataFrame(spans | {"name": ["aclrtSynchronizeStream"] * 3 + ["aclrtMemcpy"]})
+    kernels = pl.DataFrame({"start": [900.0], "name": ["Add"]})
+    recorded = SimpleNamespace(host=host, calls=calls, step_count=lambda: 1, compute=lambda: kernels)
+    starts = np.array(spans["start"])
+    gaps = SimpleNamespace(
+        total=lambda cause: 530.0, length=1000.0, largest=lambda *_: [], blocked=(starts, starts + spans["dur"])
+    )
+    (found,) = find_device.synchronisation(find_device.Context(recorded, gaps, 1000.0))
+    assert f"longest in {'aten::copy_' if named else 'aclrtMemcpy'}." in found.lines("en")[0]
 
 
 def program(body, host=10.0, steps=6):
