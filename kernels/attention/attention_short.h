@@ -7,15 +7,15 @@ struct ShortAttention {
     uint64_t q[3], k[3], v[3], out[3], mask[3];  // elements from batch to batch, head to head, row to row
     uint32_t most;                               // rows of a step; whole 16s unless tiles are dealt out
     uint32_t tiles;                              // of a head, where its steps are dealt out one by one, else 0
-    uint32_t later;                              // in 1/1024 of 16 rows: how many fewer each block has than the one before
-    uint32_t masked;                             // 0 no, 1 by bytes (0: not seen), 2 by numbers that are added
-    uint32_t keepsLse;                           // whether the log-sum-exp of each row is wanted too
+    uint32_t later;     // in 1/1024 of 16 rows: how many fewer each block has than the one before
+    uint32_t masked;    // 0 no, 1 by bytes (0: not seen), 2 by numbers that are added
+    uint32_t keepsLse;  // whether the log-sum-exp of each row is wanted too
     float scale;
 };
 
 constexpr uint32_t SHORT = 256;                // keys, at most
 constexpr uint32_t SIDE = 16, PATCH = 256;     // 16-bit types: a fractal's rows and columns, its numbers
-constexpr uint32_t EIGHT = 8;                  // rows that the vector cores work on at a time; float in a block
+constexpr uint32_t BLOCK_FLOATS = 8;           // rows that the vector cores work on at a time; float in a block
 constexpr uint32_t LEAD = 5, TURN = LEAD + 1;  // steps that the cube core is ahead; slots
 constexpr uint16_t SCORES_READY = 1, SHARES_READY = 2;
 
@@ -35,9 +35,9 @@ struct ShortSlots {
 
 // The steps of a block, for both kinds of core the same. All heads' rows, in units of 16, are dealt out evenly, so that
 // a block's share may begin and end within a head; a step is at most `most` rows of one head. Parts of heads come last,
-// the smaller one behind the larger: a short last step is sooner multiplied, and after a short first one the next scores
-// would be late. Where all heads of a sequence have one mask, and a head takes several steps, it is the steps that are
-// dealt out, heads with the same rows one after the other, so that these rows of the mask are turned once.
+// the smaller one behind the larger: a short last step is sooner multiplied, and after a short first one the next
+// scores would be late. Where all heads of a sequence have one mask, and a head takes several steps, it is the steps
+// that are dealt out, heads with the same rows one after the other, so that these rows of the mask are turned once.
 class ShortSteps {
     const ShortAttention* a;
     uint32_t units, tall, at, end, next[2] = {}, many[2] = {}, left = 0;

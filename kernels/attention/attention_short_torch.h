@@ -13,7 +13,8 @@ constexpr int64_t UNIT = 60, COLUMN = 20;  // cycles for 16 rows: UNIT + COLUMN 
 // Do `high` rows of a step fit the buffers of two vector cores?
 inline bool short_fits(int64_t high, int64_t keys, int64_t masked) {
     int64_t tall = (high + 1) / 2, columns = (keys + SIDE - 1) / SIDE, line = (keys * masked + 31) / 32 * 32;
-    int64_t room = (columns * (tall | 1) + EIGHT) * SIDE * (masked ? 16 : 12) + (tall + EIGHT) * (line + 116) + 3072;
+    int64_t room = (columns * (tall | 1) + BLOCK_FLOATS) * SIDE * (masked ? 16 : 12) +
+                   (tall + BLOCK_FLOATS) * (line + 116) + 3072;
     return tall <= SHORT_TALL && room <= SHORT_ROOM;
 }
 

@@ -34,7 +34,7 @@ public:
         seenGm.SetGlobalBuffer((__gm__ uint8_t*)mask);
         addedGm.SetGlobalBuffer((__gm__ T*)mask);
         lseGm.SetGlobalBuffer((__gm__ float*)lse);
-        uint32_t tall = CeilOf(a.most, 2), size = (slots.columns * Pitch(tall) + EIGHT) * SIDE;
+        uint32_t tall = CeilOf(a.most, 2), size = (slots.columns * Pitch(tall) + BLOCK_FLOATS) * SIDE;
         Room at;
         for (uint32_t i = 0; i < 2; i++) {
             at.Whole();
@@ -43,10 +43,10 @@ public:
         for (uint32_t i = 0; i < 2; i++) {
             at.Apart();
             // also half as many columns of float
-            p[i] = at.Take<T>(TPosition::VECOUT, slots.columns > 1 ? size + EIGHT * SIDE : 2 * size);
+            p[i] = at.Take<T>(TPosition::VECOUT, slots.columns > 1 ? size + BLOCK_FLOATS * SIDE : 2 * size);
         }
-        tall = CeilOf(tall, EIGHT) * EIGHT;
-        pairs = at.Take<float>(TPosition::VECCALC, tall * EIGHT);
+        tall = CeilOf(tall, BLOCK_FLOATS) * BLOCK_FLOATS;
+        pairs = at.Take<float>(TPosition::VECCALC, tall * BLOCK_FLOATS);
         most = at.Take<float>(TPosition::VECCALC, tall);
         sum = at.Take<float>(TPosition::VECCALC, tall);
         inverse = at.Take<float>(TPosition::VECCALC, tall);
@@ -54,7 +54,7 @@ public:
         log = at.Take<float>(TPosition::VECOUT, tall);
         at.Whole();
         at.at += BLOCK_BYTES;  // in the other half of the groups than the scores' blocks that they meet
-        blocks = at.Take<float>(TPosition::VECCALC, tall * 2 * EIGHT);
+        blocks = at.Take<float>(TPosition::VECCALC, tall * 2 * BLOCK_FLOATS);
         if (!a.masked) return;
         at.Apart();
         shown = at.Take<float>(TPosition::VECCALC, size);
@@ -108,7 +108,7 @@ private:
         uint32_t e = step.Number() % 2, mine = Mine(step), pitch = Pitch(mine), size = pitch * SIDE;
         if (mine > 0) {
             int32_t n = static_cast<int32_t>(slots.columns * size),
-                    rows = static_cast<int32_t>(CeilOf(mine, EIGHT) * EIGHT);
+                    rows = static_cast<int32_t>(CeilOf(mine, BLOCK_FLOATS) * BLOCK_FLOATS);
             Local x = s[e], t = p[e].template ReinterpretCast<float>();
             WaitFlag<HardEvent::MTE3_V>(e);
             if (a.masked && anew) Turn(p[e], mine);
@@ -119,7 +119,7 @@ private:
             Fold<true>(most, x, t, size, rows);
             if (a.masked) Maxs(most, most, FLOOR, rows);
             Spread(most, rows);
-            for (uint32_t c = 0; c < slots.columns; c += EIGHT) {
+            for (uint32_t c = 0; c < slots.columns; c += BLOCK_FLOATS) {
                 Sub(x[c * size], x[c * size], blocks, Lanes(c), static_cast<uint8_t>(2 * mine), Rows(pitch));
             }
             Exp(x, x, n);
@@ -127,7 +127,7 @@ private:
             if (a.masked) Maxs(sum, sum, 1e-30f, rows);  // a row that sees no key gives zeros
             Div(inverse, ones, sum, rows);
             Spread(inverse, rows);
-            for (uint32_t c = 0; c < slots.columns; c += EIGHT) {
+            for (uint32_t c = 0; c < slots.columns; c += BLOCK_FLOATS) {
                 Mul(x[c * size], x[c * size], blocks, Lanes(c), static_cast<uint8_t>(2 * mine), Rows(pitch));
             }
             Cast(p[e], x, RoundMode::CAST_RINT, n);
@@ -145,7 +145,7 @@ private:
     // The logarithm of the sum of exp(score) of each row, from which a backward pass makes the shares again.
     __aicore__ inline void StoreLse(const ShortSteps& step, uint32_t mine) {
         using namespace AscendC;
-        int32_t rows = static_cast<int32_t>(CeilOf(mine, EIGHT) * EIGHT);
+        int32_t rows = static_cast<int32_t>(CeilOf(mine, BLOCK_FLOATS) * BLOCK_FLOATS);
         WaitFlag<HardEvent::MTE3_V>(LSE);
         Ln(log, sum, rows);
         Add(log, log, most, rows);
@@ -176,7 +176,7 @@ private:
     // The largest of each row, or the sum: of the columns, of a row's two blocks, of the lanes of one.
     template <bool LARGEST>
     __aicore__ inline void Fold(const Local& to, const Local& x, const Local& t, uint32_t size, int32_t rows) {
-        uint8_t repeats = rows / EIGHT;
+        uint8_t repeats = rows / BLOCK_FLOATS;
         if (slots.columns < 2 * FOUR) {  // blocks first: two columns' would meet in the banks
             Blocks<LARGEST>(t, x, static_cast<uint8_t>(CeilOf(slots.columns * size, 2 * LANES)));
             Halve<LARGEST>(t, slots.columns, size / 2);
@@ -206,9 +206,9 @@ private:
     }
     template <bool LARGEST> __aicore__ inline void Blocks(const Local& to, const Local& x, uint8_t repeats) {
         if constexpr (LARGEST) {
-            AscendC::Max(to, x, x[EIGHT], static_cast<uint64_t>(LANES), repeats, Wide(1, 2, 2, 8, 16, 16));
+            AscendC::Max(to, x, x[BLOCK_FLOATS], static_cast<uint64_t>(LANES), repeats, Wide(1, 2, 2, 8, 16, 16));
         } else {
-            AscendC::Add(to, x, x[EIGHT], static_cast<uint64_t>(LANES), repeats, Wide(1, 2, 2, 8, 16, 16));
+            AscendC::Add(to, x, x[BLOCK_FLOATS], static_cast<uint64_t>(LANES), repeats, Wide(1, 2, 2, 8, 16, 16));
         }
     }
     template <bool LARGEST> __aicore__ inline void Eighths(const Local& to, const Local& x, uint8_t repeats) {
@@ -221,11 +221,13 @@ private:
 
     // A number a row to two blocks a row, for an instruction whose repeats are half rows of eight columns.
     __aicore__ inline void Spread(const Local& x, int32_t rows) {
-        uint8_t repeats = rows / EIGHT;
-        AscendC::Brcb(blocks, x, repeats, AscendC::BrcbRepeatParams(2, 2 * EIGHT));
-        AscendC::Brcb(blocks[EIGHT], x, repeats, AscendC::BrcbRepeatParams(2, 2 * EIGHT));
+        uint8_t repeats = rows / BLOCK_FLOATS;
+        AscendC::Brcb(blocks, x, repeats, AscendC::BrcbRepeatParams(2, 2 * BLOCK_FLOATS));
+        AscendC::Brcb(blocks[BLOCK_FLOATS], x, repeats, AscendC::BrcbRepeatParams(2, 2 * BLOCK_FLOATS));
     }
-    __aicore__ inline uint64_t Lanes(uint32_t column) { return LeastOf(EIGHT, slots.columns - column) * EIGHT; }
+    __aicore__ inline uint64_t Lanes(uint32_t column) {
+        return LeastOf(BLOCK_FLOATS, slots.columns - column) * BLOCK_FLOATS;
+    }
     __aicore__ inline Wide Rows(uint32_t pitch) {
         uint8_t apart = 2 * pitch;
         return Wide(apart, apart, 0, 1, 1, 1);
@@ -264,8 +266,8 @@ private:
         int32_t n = static_cast<int32_t>(slots.columns * size);
         LocalTensor<half> halves = room.template ReinterpretCast<half>();
         WaitFlag<HardEvent::MTE2_V>(MASK);
-        for (uint32_t c = 0; c < slots.columns; c += EIGHT) {
-            uint64_t lanes = LeastOf(EIGHT, slots.columns - c) * SIDE;
+        for (uint32_t c = 0; c < slots.columns; c += BLOCK_FLOATS) {
+            uint64_t lanes = LeastOf(BLOCK_FLOATS, slots.columns - c) * SIDE;
             uint8_t rows = mine;
             if (a.masked == 1) {
                 uint8_t line = a.mask[2] == 0 ? 0 : Pitch<uint8_t>() / BLOCK_BYTES;
