@@ -32,6 +32,9 @@ class CompileError(Exception):
         self.text, self.filename = text, filename
         super().__init__("\n".join(self.render()))
 
+    def __reduce__(self):  # it takes more than its message to make it anew: a pool of processes hands it on
+        return _again, (type(self), self.args, self.__dict__)
+
     def render(self) -> list[str]:
         """The lines that a learner reads: headline, source line with caret, what to try, how many more."""
         if not self.problems:
@@ -64,6 +67,12 @@ class CompileError(Exception):
     def _render_traceback_(self) -> list[str]:
         """IPython shows this in place of a traceback: a mistake in C++ is no Python stack."""
         return self.render()
+
+
+def _again(kind: type[CompileError], args: tuple, state: dict) -> CompileError:
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(state)
+    return error
 
 
 def _line_of(problem: dict, file: str) -> str:

@@ -211,7 +211,8 @@ _ATTRIBUTES = re.compile(
     re.S,
 )
 _TYPE = re.compile(
-    r"^(?:typedef\s+)?(?:struct|class|union|enum(?:\s+(?:class|struct))?)\b\s*([A-Za-z_]\w*)?\s*(?:final\b\s*)?(?::[^()]*)?$"
+    r"^(?:typedef\s+)?(?:struct|class|union|enum(?:\s+(?:class|struct))?)\b\s*([A-Za-z_]\w*)?\s*(?:<[^=;]*>\s*)?"
+    r"(?:final\b\s*)?(?::[^()]*)?$"
 )
 _FUNCTION_END = re.compile(r"\)\s*(?:const|volatile|noexcept|override|final|mutable|&|\s|->[\s\w:<>,*&]+)*$")
 _INIT_LIST = re.compile(r"\)\s*(?:noexcept\s*)?:\s*[A-Za-z_].*$", re.S)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import pytest
 
 from labkit import messages, paths
@@ -10,7 +12,7 @@ from labkit.build.compiler_output import read
 from labkit.build.diagnostics import compile_error
 from labkit.source import api
 from labkit.source.braces import unbalanced
-from labkit.source.errors import CompileError
+from labkit.source.errors import CompileError, SourceError
 from labkit.source.lint import lint
 from labkit.source.lowering import lower
 
@@ -250,6 +252,12 @@ def test_several_mistakes_are_all_kept_and_consequences_dropped():
 
 def test_where_the_type_came_from_is_told():
     assert failed(changed("KernelAdd<half> op", "KernelAdd<double> op")).problems[0]["via"] == [32]
+
+
+def test_it_is_handed_on_by_a_pool_of_processes():
+    for error in (CompileError([], stderr="why"), SourceError("build.silent", filename="a.asc", line=1, text="x")):
+        again = pickle.loads(pickle.dumps(error))
+        assert type(again) is type(error) and str(again) == str(error) and again.__dict__ == error.__dict__
 
 
 def test_ipython_shows_the_error_and_no_stack():

@@ -89,3 +89,8 @@ def test_the_table_is_whole():
     assert (
         len(names) > 2900 and names["Product"] == ("", frozenset()) and "(int32_t,int32_t)" in names["CeilDivision"][1]
     )
+
+
+def test_a_name_inside_a_specialised_class_is_its_own():
+    text = '#include "kernel_operator.h"\ntemplate <> struct Op<half> { int a; using Exp = int; };\nint n;\n'
+    assert api.clashes(text) == [] and api.clashes(text.replace("int n;", "using Exp = int;")) == [("Exp", False)]

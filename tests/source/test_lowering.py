@@ -165,6 +165,8 @@ def test_outline_tells_functions_from_the_rest():
         ("linkage", ""),
         ("function", "h"),
     ]
+    blocks = Outline("template <> struct S<half> { S() {} }; struct S<int> f() {} struct S<int> x{1};").blocks
+    assert [(b.kind, b.name) for b in blocks] == [("type", "S"), ("function", "S"), ("function", "f")]
 
 
 # ---- kernels
