@@ -30,7 +30,7 @@ from typing import Any
 from labkit import device, messages
 from labkit.exercises import launch
 from labkit.exercises.cases import Case, InOut, OnHost, Refuses
-from labkit.exercises.diagnose import Diagnosis, compare_values, first_error
+from labkit.exercises.diagnose import VAGUE, Diagnosis, compare_values, first_error
 from labkit.exercises.spec import Spec
 from labkit.exercises.value_remarks import of_sign
 from labkit.operators import registration
@@ -387,14 +387,17 @@ def _grad(spec: Spec, made: Operator, case: Case) -> Diagnosis | None:
         ):
             return Diagnosis("op-grad-swapped", {"op": made.name, "one": names[inputs[0]], "two": names[inputs[1]]})
         i, found = wrong[0]
-        at = inputs.index(i)
-        mine, right_, *given = (
-            t.detach().cpu().double().numpy() for t in (got[at], wanted[at], *(args[j] for j in inputs))
-        )
-        inner = of_sign(mine, right_, dict(zip((names[j] for j in inputs), given))) or found.lines()[0]
+        inner = found.lines()[0]
+        if found.key in VAGUE:
+            at, given = inputs.index(i), {names[j]: _array(args[j]) for j in inputs}
+            inner = of_sign(_array(got[at]), _array(wanted[at]), given) or inner
         numbers = {"op": made.name, "argument": names[i], "detail": inner}
         return Diagnosis("op-grad-missing" if found.key == "op-grad-missing" else "op-grad", numbers, map=found.map)
     return None
+
+
+def _array(t):
+    return t.detach().cpu().double().numpy()
 
 
 def _gradient(got, wanted, case: Case) -> Diagnosis | None:
