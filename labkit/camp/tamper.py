@@ -153,6 +153,8 @@ def _is_theirs(name: str, before: Any, now: Any) -> bool:
     """PyTorch or the lab changed it, as Optimizer does with its `step` when the first one is made: a function of their
     own files around the one that was there, or a part of PyTorch's compiler.
     """
+    if isinstance(now, types.ModuleType) and now is sys.modules.get(now.__name__):  # one that is loaded when it is used
+        return name.rpartition(".")[2] == now.__name__.rpartition(".")[2]
     compiler = name.startswith(_COMPILERS)
     if compiler and not callable(now):
         return True

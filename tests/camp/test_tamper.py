@@ -4,6 +4,7 @@ import builtins
 import functools
 import operator
 import sys
+import types
 from pathlib import Path
 
 import numpy as np
@@ -64,6 +65,20 @@ def test_a_function_with_another_body(look, monkeypatch, part, value):
         m.setattr(torch.testing.assert_close, part, value)
         assert [n for n in look() if n.endswith(".assert_close")]
     assert look() == {}
+
+
+def test_a_module_that_is_loaded_when_it_is_used_changes_nothing(monkeypatch):
+    """As importlib_metadata 10 does: a stand-in, which gives way to the module."""
+    wire = sys.modules["labkit.camp.wire"]
+    with monkeypatch.context() as m:
+        m.setattr(wire, "json", types.ModuleType("later"))
+        look = tamper.Seal().look()
+        m.setattr(wire, "json", sys.modules["json"])
+        assert look() == {}
+        m.setattr(wire, "json", sys.modules["types"])
+        assert {*look()} == {"labkit.camp.wire.json"}
+        m.setattr(wire, "json", types.ModuleType("json"))
+        assert {*look()} == {"labkit.camp.wire.json"}
 
 
 def test_a_class_of_its_own_changes_nothing(look):
