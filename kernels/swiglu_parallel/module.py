@@ -33,7 +33,8 @@ class Enter(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, grad):
-        grad = grad.clone(memory_format=torch.contiguous_format)  # autograd may give the same tensor to others
+        # in a tensor of its own: autograd may have given the one that came in to others too
+        grad = grad.clone(memory_format=torch.contiguous_format)
         dist.all_reduce(grad)
         return grad
 
