@@ -1,6 +1,7 @@
 """What the checks say to answers that a learner might give: tests/exercises/trial_150/*.toml, a row each.
 
     python scripts/answers_trial.py tests/exercises/trial_150/wrong.toml out.csv [id ...]
+    python scripts/answers_trial.py --table      # data/blind_trials.md's, from answers_trial_first.csv
 
 Each goes the way of a notebook's cell, labkit.check(exercise, text) or labkit.predict(exercise, value), in one process
 with a session of its own; an answer that takes more than LIMIT seconds ends that process and counts as hung. Columns:
@@ -14,6 +15,7 @@ import csv
 import multiprocessing as mp
 import os
 import queue
+import re
 import sys
 from fractions import Fraction
 from pathlib import Path
@@ -24,6 +26,7 @@ except ModuleNotFoundError:  # Python 3.10
     import tomli as tomllib
 
 LIMIT = 400  # s
+DATA = Path(__file__).resolve().parent.parent / "data"
 COLUMNS = "set id exercise verdict diagnosis first_sentence rest mistake judged".split()
 
 
@@ -94,5 +97,34 @@ def main(source: Path, target: Path, only: set[str]) -> None:
             writer.writerows(old.values())
 
 
-if __name__ == "__main__":
+def table() -> list[str]:
+    """A row for each set: what the first run said to its wrong answers, and how many right ones passed."""
+    with (DATA / "answers_trial_first.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    lines = [
+        "| set | wrong | named | not named | false | passed | right | passed |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for name in dict.fromkeys(re.sub(r"_?(wrong|right)$", "", row["set"]) for row in rows):
+        of = [row for row in rows if re.fullmatch(rf"{name}_?(wrong|right)?" if name else "wrong|right", row["set"])]
+        wrong = [row for row in of if row["judged"] in ("names", "no", "false")]
+        right = [row for row in of if row["judged"] in ("right", "refused") and not row["set"].endswith("wrong")]
+        passed = sum(row["verdict"] == "PASS" for row in wrong)
+        count = {word: sum(row["judged"] == word for row in wrong) for word in ("names", "no", "false")}
+        cells = [name or "first", len(wrong), count["names"], count["no"] - passed, count["false"], passed]
+        cells += [len(right), sum(row["verdict"] == "PASS" for row in right)] if right else ["", ""]
+        lines.append(f"| {' | '.join(map(str, cells))} |")
+    return lines
+
+
+def write_table() -> None:
+    page = DATA / "blind_trials.md"
+    new = "<!-- answers -->\n" + "\n".join(table()) + "\n<!-- end -->"
+    text = page.read_text(encoding="utf-8")
+    page.write_text(re.sub(r"<!-- answers -->.*?<!-- end -->", lambda _: new, text, flags=re.S), encoding="utf-8")
+
+
+if __name__ == "__main__" and sys.argv[1:] == ["--table"]:
+    write_table()
+elif __name__ == "__main__":
     main(Path(sys.argv[1]), Path(sys.argv[2]), set(sys.argv[3:]))

@@ -7,8 +7,10 @@ import threading
 import time
 
 import pytest
+from ops_lab import module
 from places import FIXTURES
 
+from labkit import paths
 from labkit.exercises import check, order, predict, session
 from labkit.exercises.judge import forget
 from labkit.exercises.slips import unbalanced
@@ -183,3 +185,10 @@ def test_the_order_is_that_of_the_notebooks(monkeypatch):
     assert order.following("add_copies", set()) == names[names.index("add_copies") + 1]
     assert order.following("add_copies", {names[names.index("add_copies") + 1]}) == names[names.index("add_copies") + 2]
     assert order.following(names[-1], set()) == names[0] and order.following("add_copies", set(names)) == ""
+
+
+def test_the_page_of_blind_trials_has_the_table_of_its_rows():
+    trial = module("answers_trial", paths.repo_root() / "scripts" / "answers_trial.py")
+    page = (trial.DATA / "blind_trials.md").read_text(encoding="utf-8")
+    assert "\n".join(["<!-- answers -->", *trial.table(), "<!-- end -->"]) in page
+    assert len(trial.table()) > 20

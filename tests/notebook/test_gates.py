@@ -23,7 +23,7 @@ from labkit.notebook.source import Markdown
 PAGES = [
     REPO / name for name in ("README.md", "README.zh.md", "CONTRIBUTING.md", "CHANGELOG.md", "labkit/twin/CHECKS.md")
 ]
-PAGES += [REPO / "data" / "README.md", REPO / "kernels" / "README.md"]
+PAGES += [REPO / "data" / "README.md", REPO / "data" / "blind_trials.md", REPO / "kernels" / "README.md"]
 PAGES += [page for page in sorted((REPO / "labkit").glob("*/README.md")) if page.parent.name != "notebook"]  # a form
 WHOLE_BYTES = 8_000_000  # both languages; 4.2 MB in November 2026
 
