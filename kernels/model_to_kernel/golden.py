@@ -71,6 +71,12 @@ def run_plan(function, args, case):
     if needed > ub or not shown:
         return said
     right, fast = shown
+    if rest := tile * 2 % 32:  # the twin would say it of every copy
+        said[right] = say(
+            f"not launched: {tile * 2:,} bytes end {rest} bytes into a block of 32",
+            f"没有启动：{tile * 2:,} 字节不是 32 字节块的整数倍，多出 {rest} 字节",
+        )
+        return said
     g = torch.Generator().manual_seed(n)
     gate, up = halves(g, n).npu(), halves(g, n).npu()
     gated, y = kernel("model_to_kernel/gated.asc", "gated"), torch.zeros(n).half().npu()

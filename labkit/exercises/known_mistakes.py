@@ -4,6 +4,7 @@ more than a difference in numbers does. The known ones are the `[[mutant]]`s of 
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import functools
 import os
@@ -18,9 +19,10 @@ from labkit import messages
 from labkit.exercises import launch, operators, variations
 from labkit.exercises.alike import bears, has_what_it_lacks, words
 from labkit.exercises.cases import Case
+from labkit.exercises.changes import across_with
 from labkit.exercises.diagnose import Diagnosis, certain, compare_values, first_error, not_launched, of_program
 from labkit.exercises.spec import Spec, pick
-from labkit.exercises.stub import Template, template
+from labkit.exercises.stub import CELL, Joined, Template, template
 from labkit.exercises.time_limit import CPU_SECONDS, TookTooLong, memory_limit, time_limit
 from labkit.exercises.value_remarks import statements
 from labkit.launch.record import LaunchError
@@ -128,6 +130,8 @@ def sentence(
         def put_back(cell: str) -> bool:
             return passes(ours.join(cell, "exercise").text)
 
+        if say := _across_with(ours.join(source, "exercise"), passes):
+            return say
         say = variations.repaired(ours, source, passes, bool(little), only_usual=True)
         if not say and not little:
             say = variations.difference_sentence(ours, source, put_back, None, alike=0.7)
@@ -230,9 +234,9 @@ def adapter_sentence(spec: Spec, ours: Template, source: str, cases: list[Case])
     few are tried. The answer's own operator is registered again behind it."""
     name = f"exercise {spec.id}"
 
-    def is_right(cell: str) -> bool:
+    def works(text: str) -> bool:
         try:
-            made = operators.build(ours.join(cell, name).text, name, spec)
+            made = operators.build(text, name, spec)
             with launch.quietly(), time_limit(), warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 return not isinstance(made, Diagnosis) and all(
@@ -241,14 +245,29 @@ def adapter_sentence(spec: Spec, ours: Template, source: str, cases: list[Case])
         except (Exception, TookTooLong):
             return False
 
+    def is_right(cell: str) -> bool:
+        return works(ours.join(cell, name).text)
+
     try:
         turned = _conditions_turned(source)
         if turned and is_right(turned):
             return messages.text("variation.conditions")
+        if spec.in_python and (say := _across_with(ours.join(source, name), works)):
+            return say
         return variations.difference_sentence(ours, source, is_right, None, 12 if spec.in_python else 3)
     finally:
         with contextlib.suppress(Exception):
             operators.build(ours.join(source, name).text, name, spec)
+
+
+def _across_with(joined: Joined, is_right: Callable[[str], bool]) -> str:
+    """That a statement of the answer stands on the wrong side of a `with`: the file is right with it on the other."""
+    with contextlib.suppress(SyntaxError):
+        mine = {n for n, (kind, _) in enumerate(joined.origin, 1) if kind == CELL}
+        for key, names, other in across_with(ast.parse(joined.text), mine):
+            if is_right(ast.unparse(other)):
+                return messages.text(f"variation.{key}", **names)
+    return ""
 
 
 def _conditions_turned(source: str) -> str:

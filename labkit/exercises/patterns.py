@@ -261,7 +261,10 @@ def row_tail(e: Evidence):
     first = int(column.min())
     hit = len(np.unique(e.at // e.width))
     if first >= e.width / 4 and hit >= max(2, rows / 2) and len(e.at) >= COVERAGE * hit * (e.width - first):
-        return {"column": first, "width": e.width, "rows": hit}
+        whole = first * e.itemsize % 32 == 0 and (2 * first != e.width or e.width * e.itemsize % 32)
+        half = 2 * first == e.width
+        numbers = {"column": first, "width": e.width, "rows": hit}
+        return ("row-half", numbers) if half and not whole else numbers if whole else None
 
 
 def whole_blocks(e: Evidence):

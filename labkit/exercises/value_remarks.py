@@ -68,6 +68,8 @@ def remark(got: Any, expected: Any, wrong: list | None = None) -> str:
         return say("type", got=type(got).__name__, expected=type(expected).__name__)
     if isinstance(expected, str) and got.strip().lower() == expected.strip().lower():
         return say("spelling")
+    if isinstance(expected, str) and expected.isalpha() and len(got.split()) > 3:  # golden's own words
+        return say("told", got=got, expected=expected)
     return ""
 
 

@@ -27,7 +27,7 @@ from labkit import messages, paths
 from labkit.exercises import kernel_changes
 from labkit.exercises.alike import bears, common, nearest, whole, words
 from labkit.exercises.cases import Case, tolerance_of
-from labkit.exercises.changes import LONGEST, SHORT, apart, around_number, changes, mends, one_of_pair
+from labkit.exercises.changes import LONGEST, SHORT, apart, around_number, by_chance, changes, mends, one_of_pair
 from labkit.exercises.diagnose import mismatches, tensor_to_numpy
 from labkit.exercises.kernel_text import differences
 from labkit.exercises.spec import Spec
@@ -205,17 +205,21 @@ def difference_sentence(
     those = [d for d in those if d.at_one_place(alike)] if alike else those
     those = those if len(those) <= most else []
     if one := next((d for d in those if is_right(d.back)), None):
-        return _elsewhere(one.old, one.back, source) if not one.new else put_right(one.old, one.new, one.code)
+        if one.new:
+            return put_right(one.old, one.new, one.code)
+        return _elsewhere(one.old, one.back, source, ours.comment == "#")
     one = next((d for d in those[:MOST_BUILT] if agrees(d.there)), None) if agrees else None
     return put_right(one.old, one.new, one.code, "same") if one else ""
 
 
-def _elsewhere(old: str, back: str, source: str) -> str:
+def _elsewhere(old: str, back: str, source: str, python: bool) -> str:
     """Of a statement that the answer lacks where ours has it: that it is missing, or stands at another place."""
     same = next((k for k, (a, b) in enumerate(zip(back, source)) if a != b), len(source))
-    before = re.findall(r"[^;{}]+[;{]", back[:same])
-    if not old.endswith(";") or not before or _count(old, source) == 0:
+    before = re.findall(r"[^\n]+\n" if python else r"[^;{}]+[;{]", back[:same])
+    if _count(old, source) == 0 or not python and not (before and old.endswith(";")):
         return put_right(old, "", "")
+    if not before:
+        return messages.text("repair.right-first", old=old)
     return messages.text("repair.right-elsewhere", old=old, code=" ".join(before[-1].split()))
 
 
@@ -272,7 +276,7 @@ def _plausible(key: str, names: dict[str, str], source: str, coarse: bool, their
 
     instead = key == "instead" and (coarse or not names["new"].isidentifier())
     if key in ("edge", "turned", "number", "number-in") or instead:
-        return names["new"] in source
+        return re.search(rf"(?<![/*<>=!]){re.escape(names['new'])}(?![/*=<>])", source) is not None
     if key == "other-of-pair":
         return (names["code"], 1 - int(names["place"])) in map(one_of_pair, ast.walk(theirs))
     if key == "words":
@@ -464,7 +468,7 @@ def repaired(
             break
         if text != before and (key or not only_usual) and is_right(text):
             new, old, code = apart(before, text)
-            if not new and _by_chance(old, ours):
+            if not key and by_chance(old, new, "\n".join((*ours.lines, source))):
                 continue
             found.add(messages.text(f"variation.{key}") if key else put_right(old, new, code))
             if len(found) > 1 if coarse else len(new) + len(old) <= SHORT:
@@ -472,12 +476,6 @@ def repaired(
     if coarse:
         return found.pop() if len(found) == 1 else ""
     return min(found, key=len, default="")  # a change at many places says less than one at one
-
-
-def _by_chance(old: str, ours: Template) -> bool:
-    """Is what would be put in a small factor that stands nowhere in our text? It fits these cases, no more."""
-    factor = re.fullmatch(r"[*/] ?(\d+)\.0", old)
-    return bool(factor) and len(factor[1]) < 3 and not re.search(rf"\b{factor[1]}\b", "\n".join(ours.lines))
 
 
 def _mended(tree: ast.Module, theirs: Template) -> Iterator[tuple[str, str]]:

@@ -70,6 +70,7 @@ def test_another_mistake_does_not():
         ("half", 3, "of type str"),
         ("Half ", "half", "capital"),
         ("float", "half", ""),
+        ("2 blocks of 32: too few", "right", "In place of 'right': 2 blocks of 32: too few."),
         ([1, 2], [1, 2, 3], "2 elements; 3"),
         ([2, 1], [1, 2], "another order"),
         ([1, 5], [1, 2], "Only element 1"),

@@ -179,6 +179,14 @@ def test_row_tail():
     assert key(with_(x, slice(38, None), POISON_FLOAT), x, blocks=1) == "only-tail"
 
 
+def test_the_second_half_of_rows_is_no_tail():
+    x = data(40 * 25)
+    for width, first, said in ((40, 20, "row-half"), (24, 12, "row-half"), (40, 24, "row-tail"), (40, 22, "")):
+        rows = x[: x.size // width * width].reshape(-1, width)
+        found = key(with_(rows, (slice(None), slice(first, None)), POISON_FLOAT), rows)
+        assert found == said if said else found not in ("row-tail", "row-half"), (width, first, found)
+
+
 def test_sign_order_and_factors():
     a, b = data(seed=1), data(seed=2)
     assert key(b - a, a - b) == "negated"

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import random
 import re
+import textwrap
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from places import REPO
 
-from labkit.exercises import alike, kernel_changes, kernel_text, known_mistakes, session, variations
+from labkit.exercises import alike, changes, kernel_changes, kernel_text, known_mistakes, session, variations
 from labkit.exercises.cases import Case
 from labkit.exercises.judge import examine
 from labkit.exercises.spec import load, load_all
@@ -252,6 +253,17 @@ def test_a_statement_that_stands_at_another_place():
         assert found.startswith(said), found
 
 
+def test_a_statement_of_python_that_stands_at_another_place():
+    ours = parse("def f():\n    # >>> exercise: all | 全部\n    wait()\n    launch()\n    copy()\n    # <<<\n", "#")
+    right = variations._plain("wait()\nlaunch()\ncopy()")
+    for cell, said in (
+        ("launch()\ncopy()\nwait()\n", "`wait()` stands at another place than it must: as the first line"),
+        ("launch()\ncopy()\n", "`wait()` is missing"),
+    ):
+        found = variations.difference_sentence(ours, cell, lambda back: right in variations._plain(back), None)
+        assert found.startswith(said), found
+
+
 # ---- Python: the answer's own text
 
 
@@ -283,10 +295,44 @@ def test_one_change_makes_it_right(cell, said):
     assert (REPO / "data" / "kernel_variations.csv").is_file()
 
 
-def test_a_small_factor_that_fits_by_chance_is_not_proposed():
-    halved = parse(PYTHON.replace("// n", "// n // 2"), "#")
-    assert variations._by_chance("* 2.0", parse(PYTHON, "#")) and not variations._by_chance("* 2.0", halved)
-    assert not variations._by_chance("* 1024.0", parse(PYTHON, "#")) and not variations._by_chance("+ 1", halved)
+def test_what_fits_by_chance_is_not_proposed():
+    """A small factor, or a name, that neither our text nor the answer's has."""
+    text, halved = PYTHON, PYTHON.replace("// n", "// n // 2")
+    assert changes.by_chance("* 2.0", "", text) and not changes.by_chance("* 2.0", "", halved)
+    assert not changes.by_chance("* 1024.0", "", text) and not changes.by_chance("+ 1", "", halved)
+    assert changes.by_chance("abs().mean()", "abs()", text) and not changes.by_chance("sum(xs)", "xs", text)
+    assert not changes.by_chance("min", "max", text) and changes.by_chance("sqrt()", "()", text)
+
+
+@pytest.mark.parametrize(
+    "cell, said",
+    [
+        ("with lock:\n    first()\nsecond()", "`second()` has to stand inside of `with lock:`"),
+        ("with lock:\n    third()\n    first()\n    second()", "`third()` has to stand in front of `with lock:`"),
+        ("with lock:\n    first()\n    second()\n    last()", "`last()` has to stand behind the block of `with lock:`"),
+        ("first()\nwith lock:\n    second()", ""),
+    ],
+)
+def test_a_statement_on_the_wrong_side_of_a_with(cell, said):
+    ours = parse("def f(lock):\n    # >>> exercise: all | 全部\n    pass\n    # <<<\n", "#")
+    wanted = {
+        "with lock:\n    first()\n    second()",
+        "third()\nwith lock:\n    first()\n    second()",
+        "with lock:\n    first()\n    second()\nlast()",
+    }
+
+    def is_right(text):
+        return any(text.endswith(textwrap.indent(one, "    ")) for one in wanted)
+
+    found = known_mistakes._across_with(ours.join(cell, "exercise"), is_right)
+    assert found.startswith(said) if said else not found, found
+
+
+def test_an_operator_that_the_answer_only_has_within_another_is_not_named():
+    right = "tile = room // 128 * 128"
+    for source, may in (("tile = room // 8", False), ("tile = room / 8 * 8", True)):
+        names = {"old": "//", "new": "/"}
+        assert variations._plausible("instead", names, source, False, variations._parsed(source), right) == may
 
 
 def test_what_the_answer_rounds_up_is_not_called_rounded_down():
