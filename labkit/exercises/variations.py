@@ -216,7 +216,8 @@ def _elsewhere(old: str, back: str, source: str, python: bool) -> str:
     """Of a statement that the answer lacks where ours has it: that it is missing, or stands at another place."""
     same = next((k for k, (a, b) in enumerate(zip(back, source)) if a != b), len(source))
     before = re.findall(r"[^\n]+\n" if python else r"[^;{}]+[;{]", back[:same])
-    if _count(old, source) == 0 or not python and not (before and old.endswith(";")):
+    stands = {line.strip() for line in source.split("\n")} if python else {old} if _count(old, source) else set()
+    if old not in stands or not python and not (before and old.endswith(";")):
         return put_right(old, "", "")
     if not before:
         return messages.text("repair.right-first", old=old)

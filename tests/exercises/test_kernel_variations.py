@@ -259,6 +259,7 @@ def test_a_statement_of_python_that_stands_at_another_place():
     for cell, said in (
         ("launch()\ncopy()\nwait()\n", "`wait()` stands at another place than it must: as the first line"),
         ("launch()\ncopy()\n", "`wait()` is missing"),
+        ("launch(wait())\ncopy()\n", "`wait()` is missing"),
     ):
         found = variations.difference_sentence(ours, cell, lambda back: right in variations._plain(back), None)
         assert found.startswith(said), found
