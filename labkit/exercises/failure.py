@@ -8,7 +8,7 @@ import traceback
 from collections import Counter
 from dataclasses import dataclass
 
-from labkit import messages
+from labkit import messages, paths
 from labkit.exercises.cases import Case
 from labkit.exercises.diagnose import FOLLOWS, VAGUE, WHOLE, Diagnosis, certain
 from labkit.exercises.result import Result
@@ -16,6 +16,7 @@ from labkit.exercises.slips import of_error, unbalanced
 from labkit.exercises.spec import Spec
 from labkit.exercises.stub import CELL, Joined, Template, given_name, template
 from labkit.exercises.time_limit import TookTooLong
+from labkit.source.errors import SourceError
 
 
 @dataclass
@@ -78,6 +79,23 @@ def _frames(error: BaseException) -> list[tuple[str, int]]:
     return (
         there if there is not None else [(f.filename, f.lineno or 0) for f in traceback.extract_tb(error.__traceback__)]
     )
+
+
+def of_build(spec: Spec, joined: Joined, name: str, error: Exception) -> Failure:
+    if not spec.in_python:
+        first = (error.problems or [{}])[0]
+        where = f"{paths.display_path(first['file'])}:{first.get('line', 0)}" if first.get("file") else ""
+        if isinstance(error, SourceError):  # found in the text before the compiler applied #line
+            where = place_of(joined, name, error.line)
+        numbers = {
+            "message": first.get("message") or str(error),
+            "hint": first.get("hint") or messages.text("exercise.compile-hint"),
+        }
+        return Failure(None, Diagnosis("compile", numbers), where=where)
+    if isinstance(error, SyntaxError):
+        numbers = {"message": error.msg, "hint": messages.text("exercise.compile-hint")}
+        return Failure(None, Diagnosis("compile", numbers), where=place_of(joined, name, error.lineno or 0))
+    return of_exception(error, joined, name)
 
 
 def of_exception(error: BaseException, joined: Joined, name: str) -> Failure:

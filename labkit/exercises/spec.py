@@ -100,6 +100,7 @@ class Spec:
     blocks: int = 1
     cases: str = "cases"
     run: str = ""
+    asked: str = ""
     needs: str = ""
     device: bool = False
     public: tuple[str, ...] = ()
