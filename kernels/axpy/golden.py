@@ -68,7 +68,7 @@ def tile_asked(text, builds):
             )
         if not holds(f"TILE <= {LARGEST} || TILE * sizeof(T) % 32 != 0"):
             return say(
-                "Six such tiles take more than UB_BYTES: they fit the 192 KB only with the 8 KB that belong to the API.",
+                "Six such tiles take more than UB_BYTES: the 192 KB hold them only with the API's 8 KB.",
                 "六个这样的 tile 超过了 UB_BYTES：要连属于接口的 8 KB 一起算，才放得进 192 KB。",
             )
         if not holds("TILE * sizeof(T) % 32 == 0"):
@@ -77,8 +77,8 @@ def tile_asked(text, builds):
                 "TILE 不是 32 字节单位的整数倍：每个单位有 32 / sizeof(T) 个元素。",
             )
         return say(
-            "TILE is smaller than it could be: a larger one, in whole units of 32 bytes (32 / sizeof(T) elements), fits "
-            "UB_BYTES six times as well.",
+            "TILE is smaller than it could be: a larger one, in whole units of 32 bytes (32 / sizeof(T) elements), "
+            "fits UB_BYTES six times as well.",
             "TILE 还可以更大：以 32 字节为单位（32 / sizeof(T) 个元素），有更大的 tile 也能让六个放进 UB_BYTES。",
         )
     code = re.sub(r"//[^\n]*|/\*.*?\*/", "", region.split("axpy(", 1)[1], flags=re.S)
@@ -92,7 +92,8 @@ def tile_asked(text, builds):
         return say(
             "The static_assert still holds for a tile that is 32 bytes too large: it has to compare the bytes of six "
             "tiles, TILE * sizeof(T) each, with UB_BYTES.",
-            "tile 大出 32 字节时 static_assert 仍然成立：它应把六个 tile 的字节数（每个 TILE * sizeof(T)）与 UB_BYTES 比较。",
+            "tile 大出 32 字节时 static_assert 仍然成立：应把六个 tile 的字节数（每个 TILE * sizeof(T)）"
+            "与 UB_BYTES 比较。",
         )
     return ""
 

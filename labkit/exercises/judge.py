@@ -483,5 +483,7 @@ def _name_mistake(
     order = [shown.case, *sorted((c for c in cases if c is not shown.case), key=lambda c: id(c) not in wrong)]
     given = [c for c in order if id(c) in runs.results]
     if id(shown.case) in runs.results:
-        say = named_result([f.case for f in failures], lambda case: runs.results.get(id(case))) or sentence(spec, ours, source, given, runs.results, cases, mends, only_known=told == "exception")
+        say = named_result([f.case for f in failures], lambda case: runs.results.get(id(case))) or sentence(
+            spec, ours, source, given, runs.results, cases, mends, only_known=told == "exception"
+        )
         shown.diagnosis = replace(shown.diagnosis, say=say or shown.diagnosis.say)
