@@ -271,7 +271,7 @@ def slow_sentence(spec: Spec, ours: Template, source: str, case: Case, time_us: 
     for mutant in spec.mutants:
         if (
             mutant.say
-            and mutant.noticed in ("too-slow", "element-by-element")
+            and mutant.noticed in ("too-slow", "too-much-stored", "element-by-element")
             and bears(ours, source, ours.mutant(mutant.regions))
         ):
             made = _build(spec, ours.mutant(mutant.regions), ours)
