@@ -41,6 +41,7 @@ from labkit.exercises.failure import (
     of_time_limit,
     of_triton,
     on_cell,
+    parameters_of,
     place_of,
     put,
     tell_cases,
@@ -263,7 +264,8 @@ def _judge(spec: Spec, ours: Template, source: str, first_line: int, session, re
             shown.diagnosis = replace(shown.diagnosis, say=_rows(failures, runs))
         if not shown.diagnosis.say:
             vague = shown.diagnosis.key in VAGUE
-            seen = f"{which_cases(failures, cases)} {lacking(ours, source)}".strip() if vague else ""
+            named = parameters_of(spec, made, joined, shown.case.args)
+            seen = f"{which_cases(failures, cases, named)} {lacking(ours, source)}".strip() if vague else ""
             shown.diagnosis = replace(shown.diagnosis, say=as_given(ours, source) or seen)
         return put(spec, result, shown, source, first_line)
     if found := unmet(spec, joined, name, at, len(cases)):

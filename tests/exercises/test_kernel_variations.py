@@ -214,6 +214,10 @@ def test_marks_alone_name_nothing(monkeypatch):
             lambda x: (x - np.log(np.exp(x).sum(-1, keepdims=True))) * (1 + np.arange(5)[:, None]),
             "one factor of its own",
         ),
+        (  # small errors, as rounding makes them, and a little larger from row to row
+            lambda x: x - np.log(np.exp(x).sum(-1, keepdims=True)) + 1e-3 * np.sin(9 * x) * (1 + np.arange(5)[:, None]),
+            "",
+        ),
     ],
 )
 def test_rows_that_are_off_by_one_number(of, said):
