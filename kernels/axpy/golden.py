@@ -4,6 +4,7 @@ launches.
 
 from __future__ import annotations
 
+import re
 import struct
 
 import torch
@@ -45,6 +46,71 @@ def run_typed(kernel, args, case):
     if kernel.entry != wanted:
         kernel = labkit.kernel(text=kernel.text, filename=kernel.filename, entry=wanted)
     return kernel[case.blocks](*args)
+
+
+LARGEST = "(UB_BYTES / (3 * BUFFERS) / sizeof(T) / (32 / sizeof(T)) * (32 / sizeof(T)))"
+BEHIND = "    GlobalTensor<T> xGm, yGm;"  # the given line below the learner's part
+
+
+def tile_asked(text, builds):
+    """The most elements that fit, for both types; and an assertion that would refuse one unit of 32 bytes more."""
+    region, rest = text.split(BEHIND, 1)
+
+    def holds(condition):
+        check = f'    static_assert({condition}, "asked");\n'
+        return all(builds(region + check + BEHIND + rest, f"axpy<{name}>") for name in DTYPES)
+
+    if not holds(f"TILE == {LARGEST}"):
+        if not holds("TILE + 1 > 0"):
+            return say(
+                "TILE is not known when the kernel is compiled: make it a constexpr.",
+                "编译核函数时 TILE 还不是已知的：应写成 constexpr。",
+            )
+        if not holds(f"TILE <= {LARGEST} || TILE * sizeof(T) % 32 != 0"):
+            return say(
+                "Six such tiles take more than UB_BYTES: the 192 KB hold them only with the API's 8 KB.",
+                "六个这样的 tile 超过了 UB_BYTES：要连属于接口的 8 KB 一起算，才放得进 192 KB。",
+            )
+        if not holds("TILE * sizeof(T) % 32 == 0"):
+            return say(
+                "TILE is no whole number of units of 32 bytes: 32 / sizeof(T) elements each.",
+                "TILE 不是 32 字节单位的整数倍：每个单位有 32 / sizeof(T) 个元素。",
+            )
+        return say(
+            "TILE is smaller than it could be: a larger one, in whole units of 32 bytes (32 / sizeof(T) elements), "
+            "fits UB_BYTES six times as well.",
+            "TILE 还可以更大：以 32 字节为单位（32 / sizeof(T) 个元素），有更大的 tile 也能让六个放进 UB_BYTES。",
+        )
+    code = re.sub(r"//[^\n]*|/\*.*?\*/", "", region.split("axpy(", 1)[1], flags=re.S)
+    if "static_assert" not in code:
+        return say(
+            "TILE is right, and the static_assert that six tiles fit UB_BYTES is missing.",
+            "TILE 正确，但缺少保证六个 tile 放得进 UB_BYTES 的 static_assert。",
+        )
+    larger = one_unit_larger(region)
+    if larger and any(builds(larger + BEHIND + rest, f"axpy<{name}>") for name in DTYPES):
+        return say(
+            "The static_assert still holds for a tile that is 32 bytes too large: it has to compare the bytes of six "
+            "tiles, TILE * sizeof(T) each, with UB_BYTES.",
+            "tile 大出 32 字节时 static_assert 仍然成立：应把六个 tile 的字节数（每个 TILE * sizeof(T)）"
+            "与 UB_BYTES 比较。",
+        )
+    return ""
+
+
+def one_unit_larger(text):
+    """The text with a TILE of 32 bytes more, "" where its definition is not found."""
+    found = re.search(r"\bTILE\s*(=(?!=)|\{)", text)
+    if not found:
+        return ""
+    depth, end = 0, len(text)
+    for at in range(found.end(), len(text)):
+        depth += (text[at] in "([{") - (text[at] in ")]}")
+        if depth < 0 or depth == 0 and text[at] in ",;":
+            end = at
+            break
+    value = f"static_cast<uint32_t>(32 / sizeof(T) + ({text[found.end() : end].strip()}))"
+    return f"{text[: found.end()]} {value}{text[end:]}"
 
 
 def pick_cases(seed, quick):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from labkit import messages
 from labkit.exercises import Case
 
@@ -51,7 +53,8 @@ def project_cases(seed, quick):
         say("on the clock", "计入时钟"),
         say("faster than the chain", "快于算子链"),
     )
-    expected = {right: say("right", "正确"), seen: True, faster: True}
+    cores = say("cores", "核")
+    expected = {right: say("right", "正确"), cores: say("all with rows", "都分到行"), seen: True, faster: True}
     shapes = [(4, 64), (1, 40), (33, 333), (176, 256), (1024, 1024)]
     return [Case(f"{rows} x {width}", (rows, width, seed), expected) for rows, width in shapes[:: 2 if quick else 1]]
 
@@ -66,5 +69,22 @@ def run_project(function, args, case):
     found = capstone.launched(
         "scaled_residual", made["kernel"], made["launch"], torch.Generator().manual_seed(seed), rows, width
     )
-    right, seen, faster = case.expected
-    return {right: found.wrong or say("right", "正确"), seen: not found.refused, faster: found.us < found.chain_us}
+    right, cores, seen, faster = case.expected
+    blocks, wrong = made["launch"]["blocks"], found.wrong
+    if wrong and width % 16 and apart_by_width(made["kernel"]):
+        wrong = say("rows in UB are taken `width` apart; they are `pitch` apart", "UB 中各行相隔 pitch，却按 width 取")
+    return {
+        right: wrong or say("right", "正确"),
+        cores: say(f"{blocks - rows} of {blocks} without a row", f"{blocks} 个中有 {blocks - rows} 个分不到行")
+        if blocks > rows
+        else case.expected[cores],
+        seen: not found.refused,
+        faster: found.us < found.chain_us,
+    }
+
+
+def apart_by_width(kernel):
+    """Does what V does with a tile take places in UB, or the length of all its rows, by `width`?"""
+    work = kernel.split("outY.AllocTensor<half>();")[-1].split("inX.FreeTensor(xs);")[0]
+    work = re.sub(r"//[^\n]*|/\*.*?\*/", "", work, flags=re.S)
+    return re.search(r"\[[^\]]*\bwidth\b|\bhere \* *width\b|\bwidth *\* *here\b", work) is not None

@@ -71,8 +71,9 @@ def cut(ids: list[int], cores: int) -> list[int]:
 
 
 def runs_cases(seed, quick):
-    """(places, width, rows of the table, cores): every id its own, few ids, one id, a core without places."""
-    sizes = ((24, 16, 200, 1), (96, 40, 12, 3), (50, 80, 1, 1), (60, 24, 2, 4), (130, 100, 40, 4))
+    """(places, width, rows of the table, cores): every id its own, few ids, one id, a core without places; the last has
+    many short runs, where a store too many for each costs most."""
+    sizes = ((24, 16, 200, 1), (96, 40, 12, 3), (50, 80, 1, 1), (60, 24, 2, 4), (260, 16, 100, 4))
     cases = []
     for i, (count, width, rows, cores) in enumerate(sizes):
         grad, ids = _drawn(seed + i, count, width, 0, rows)

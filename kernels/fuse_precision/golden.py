@@ -56,22 +56,83 @@ def exact(seed, rows=16):
     return [torch.randint(-32, 33, (rows, 40), generator=g).float() / 8 for _ in range(2)]
 
 
+KEPT = (("nothing",), ("silu",), ("mul",), ("silu", "mul"))
+
+
 def which_cases(seed, quick):
-    asked = (("nothing",), ("silu",), ("mul",), ("silu", "mul"))
-    made = [Case(f"without the rounding of {' and '.join(k)}", (seed + i, k), sorted(k)) for i, k in enumerate(asked)]
-    name = say(
-        "without the rounding of mul, all a little too large or too small", "不对 mul 做舍入，且全部略微偏大或偏小"
-    )
-    return [*made, Case(name, (seed, ("mul",), ("silu",)), ["mul"])]
+    """Four that one model explains exactly; four that another measure than the sum of squares explains by another."""
+    made = [Case(f"without the rounding of {' and '.join(k)}", (seed + i, k), sorted(k)) for i, k in enumerate(KEPT)]
+    models = models_of(seed)
+    for name, change, measure in (
+        (say("all a little too large or too small", "全部略微偏大或偏小"), shifted, lambda d: d.sum().abs()),
+        (say("one element far off", "有一个元素偏得很远"), one_far, lambda d: d.abs().max()),
+        (say("many elements a little off", "许多元素略有偏差"), many_near, lambda d: d.abs().sum()),
+        (say("of another size", "整体大小不同"), as_long, None),
+    ):
+        pairs = [(a, b) for a in KEPT for b in KEPT if a != b]
+        near, other = next((p for p in pairs if tells(models, p, change, measure)), pairs[0])
+        kept = nearest(models, change(models[near], models[other]))
+        made.append(Case(name, (seed, near, other, change.__name__), sorted(kept)))
+    return made
 
 
 def run_which(function, args, case):
-    g, u = exact(args[0])
-    models = {k: steps(g, u, k) for k in (("nothing",), ("silu",), ("mul",), ("silu", "mul"))}
+    models = models_of(args[0])
     after = models[args[1]]
-    if args[2:]:  # differences to another model that are as often too large as too small add up to nothing
-        after = after + (models[args[2]] - after).mean()
-    return sorted(function(models, after))
+    return sorted(function(models, CHANGES[args[3]](after, models[args[2]]) if args[2:] else after))
+
+
+def models_of(seed):
+    g, u = exact(seed)
+    return {k: steps(g, u, k) for k in KEPT}
+
+
+def nearest(models, after, measure=lambda d: d.square().sum()):
+    return min(models, key=lambda k: float(measure(models[k].double() - after.double())))
+
+
+def tells(models, pair, change, measure):
+    """Is the first of the pair nearest by the squares, with room, and not by the measure? None: the sizes alone."""
+    near, other = (models[k] for k in pair)
+    after = change(near, other)
+    far = sorted(float((m.double() - after.double()).square().sum()) for m in models.values())
+    if measure is None:
+        whole = {k: m.double().square().sum() for k, m in models.items()}
+        wrong = min(models, key=lambda k: float((whole[k] - after.double().square().sum()).abs()))
+    else:
+        wrong = nearest(models, after, measure)
+    return far[1] > 1.1 * far[0] and nearest(models, after) == pair[0] != wrong
+
+
+def shifted(near, other):
+    """By the sum of the differences: those to the other model are of both signs and add up to nothing."""
+    return near + (other - near).mean()
+
+
+def one_far(near, other):
+    """By the largest difference: one element is farther from its own model than any is from the other."""
+    apart = other - near
+    at = apart.abs().flatten().argmax()
+    after = near.clone()
+    after.view(-1)[at] += 1.5 * apart.flatten()[at]
+    return after
+
+
+def many_near(near, other):
+    """By the sum of absolute differences, or the number of elements that differ: those in which the two models are
+    close to each other are the other one's, and they are most of them."""
+    apart = (other - near).abs()
+    sizes = apart.flatten().sort(descending=True).values
+    enough = (sizes.square().cumsum(0) > 0.6 * sizes.square().sum()).nonzero()[0, 0]
+    return torch.where(apart >= sizes[enough], near, other)
+
+
+def as_long(near, other):
+    """By the sums of squares of the two alone: the result has that of the other model."""
+    return near * (other.square().sum() / near.square().sum()).sqrt()
+
+
+CHANGES = {made.__name__: made for made in (shifted, one_far, many_near, as_long)}
 
 
 # ---- prec_decide: errors of a part as it is, fused, fused in float

@@ -6,14 +6,21 @@ blocks; the last case is a large one, and its time counts. Operators are called 
 
 from __future__ import annotations
 
+from functools import partial
+
 import torch
 from torch.nn import functional as F
 
+from labkit import messages
 from labkit.exercises import Case, Out, Refuses
 
 FLOAT = (2e-5, 2e-6)  # a handful of float instructions and a sum
 HALF = (1.1e-3, 1e-4)  # one rounding to half, and the instructions before it
 EPS = 1e-5
+
+
+def say(en: str, zh: str) -> str:
+    return zh if messages.language() == "zh" else en
 
 
 def _x(seed, *shape, scale=1.0):
@@ -190,6 +197,66 @@ def group_norm_silu(x, weight, bias, groups):
     return F.silu(F.group_norm(x.double(), groups, weight.double(), bias.double(), EPS)).to(x.dtype)
 
 
+def group_norm_named(x, weight, bias, groups):
+    """(sentence, result) of what a kernel gives that takes the padding of a channel's row in UB, to 16 elements, for
+    numbers of the group, or another sum, weight or formula."""
+    samples, channels, area = x.shape
+    inside, beside = channels // groups * area, channels // groups * (-area % 16)
+    rows = x.double().reshape(samples, groups, -1)
+    total = rows.sum(-1, keepdim=True)
+
+    def given(mean, variance, shift=None, w=weight, b=bias, last=F.silu):
+        normal = (rows - (mean if shift is None else shift)) / (variance + EPS).sqrt()
+        affine = normal.reshape(x.shape) * w.double()[:, None] + b.double()[:, None]
+        return last(affine).to(x.dtype)
+
+    def squares(mean):
+        return (rows - mean).square().sum(-1, keepdim=True)
+
+    mean, padded = total / inside, total / (inside + beside)
+    right, first, ones = squares(mean) / inside, torch.arange(channels) % (channels // groups), torch.ones(channels)
+    by_padded = say(
+        "divided by the number of elements with the padding of the rows; the padding is no part of the group: "
+        "divide by channels * area.",
+        "除数包含了各行的填充；填充不属于组：应除以 channels * area。",
+    )
+    beside_counts = say(
+        "The zeros that pad a channel's row count in the variance: with the mean taken away they are no longer 0.",
+        "通道行尾的填充零被算进了方差：减去均值后它们不再是 0。",
+    )
+    per_channel = x.double().mean(-1, keepdim=True), x.double().var(-1, unbiased=False, keepdim=True)
+    instance = (x.double() - per_channel[0]) / (per_channel[1] + EPS).sqrt()
+    return [
+        (say("Mean and variance are ", "均值和方差的") + by_padded, given(padded, squares(padded) / (inside + beside))),
+        (say("The mean is ", "均值的") + by_padded, given(padded, squares(padded) / inside)),
+        (say("The variance is ", "方差的") + by_padded, given(mean, squares(mean) / (inside + beside))),
+        (beside_counts, given(mean, (squares(mean) + beside * mean.square()) / inside)),
+        (beside_counts, given(mean, (squares(mean) + beside * mean.square()) / (inside + beside))),
+        (beside_counts, given(padded, (squares(padded) + beside * padded.square()) / (inside + beside))),
+        (say("The variance is divided by one less than the number of elements.", "方差除以了元素数减一。"),
+         given(mean, squares(mean) / max(inside - 1, 1))),
+        (say("The mean is not taken away from x before it is scaled.", "缩放之前没有从 x 中减去均值。"),
+         given(mean, right, 0)),
+        (say("It is divided by the variance: the root of it is missing.", "除以的是方差：漏了开方。"),
+         given(mean, (right + EPS).square() - EPS)),
+        (say("The mean of the squares is taken for the variance: take the mean away first.",
+             "把平方的均值当成了方差：应先减去均值。"),
+         given(mean, squares(0) / inside)),
+        (say("Every group is weighted like group 0: weight and bias have a number for each of groups * channels.",
+             "所有组都用了 0 号组的权重：weight 和 bias 有 groups * channels 个数。"),
+         given(mean, right, w=weight[first], b=bias[first])),
+        (say("weight is left out.", "漏掉了 weight。"), given(mean, right, w=ones)),
+        (say("bias is left out.", "漏掉了 bias。"), given(mean, right, b=0 * ones)),
+        (say("SiLU is left out: this is the group norm alone.", "漏掉了 SiLU：这只是 group norm。"),
+         given(mean, right, last=lambda y: y)),
+        (say("That is the sigmoid: SiLU is x times it.", "这是 sigmoid：SiLU 还要乘 x。"),
+         given(mean, right, last=torch.sigmoid)),
+        (say("Mean and variance are of each channel; they are of the whole group.",
+             "均值和方差按每个通道计算；应按整个组。"),
+         F.silu(instance * weight.double()[:, None] + bias.double()[:, None]).to(x.dtype)),
+    ]  # fmt: skip
+
+
 def group_norm_cases(seed, quick):
     """(samples, groups, channels of a group, area, type, blocks); a mean far from 0 spoils E[x * x] - mean * mean."""
     sizes = (
@@ -213,6 +280,7 @@ def group_norm_cases(seed, quick):
                 blocks=blocks,
                 tile=channels * area,
                 layout="interleaved",
+                mistakes=partial(group_norm_named, x, weight, bias, groups),
             )
         )
     return made

@@ -8,7 +8,7 @@ import traceback
 from collections import Counter
 from dataclasses import dataclass
 
-from labkit import messages
+from labkit import messages, paths
 from labkit.exercises.cases import Case
 from labkit.exercises.diagnose import FOLLOWS, VAGUE, WHOLE, Diagnosis, certain
 from labkit.exercises.result import Result
@@ -16,6 +16,7 @@ from labkit.exercises.slips import of_error, unbalanced
 from labkit.exercises.spec import Spec
 from labkit.exercises.stub import CELL, Joined, Template, given_name, template
 from labkit.exercises.time_limit import TookTooLong
+from labkit.source.errors import SourceError
 
 
 @dataclass
@@ -78,6 +79,23 @@ def _frames(error: BaseException) -> list[tuple[str, int]]:
     return (
         there if there is not None else [(f.filename, f.lineno or 0) for f in traceback.extract_tb(error.__traceback__)]
     )
+
+
+def of_build(spec: Spec, joined: Joined, name: str, error: Exception) -> Failure:
+    if not spec.in_python:
+        first = (error.problems or [{}])[0]
+        where = f"{paths.display_path(first['file'])}:{first.get('line', 0)}" if first.get("file") else ""
+        if isinstance(error, SourceError):  # found in the text before the compiler applied #line
+            where = place_of(joined, name, error.line)
+        numbers = {
+            "message": first.get("message") or str(error),
+            "hint": first.get("hint") or messages.text("exercise.compile-hint"),
+        }
+        return Failure(None, Diagnosis("compile", numbers), where=where)
+    if isinstance(error, SyntaxError):
+        numbers = {"message": error.msg, "hint": messages.text("exercise.compile-hint")}
+        return Failure(None, Diagnosis("compile", numbers), where=place_of(joined, name, error.lineno or 0))
+    return of_exception(error, joined, name)
 
 
 def of_exception(error: BaseException, joined: Joined, name: str) -> Failure:
@@ -150,11 +168,14 @@ def tell_cases(spec: Spec, result: Result, shown: Failure, failures: list[Failur
 _NAMED = 3  # cases in one sentence
 
 
-def which_cases(failures: list[Failure], cases) -> str:
+def which_cases(failures: list[Failure], cases, parameters: tuple[str, ...] = ()) -> str:
     """Where the answer is wrong, by the cases' names, if it is right in others: what an unknown mistake has to do with.
-    "" where all fail, a failure ended the check, or a name belongs to cases of both sorts.
+    "" where all fail, a failure ended the check, or a name belongs to cases of both sorts. parameters: the names of the
+    cases' arguments; one that tells the wrong cases from the right ones by itself comes first.
     """
     wrong = {id(f.case) for f in failures}
+    if not failures[-1].fatal and (told := _by_a_size(wrong, cases, parameters)):
+        return told
     names = list(dict.fromkeys(f.case.name for f in failures))
     right = [c for c in cases if id(c) not in wrong]
     if not right or failures[-1].fatal or {c.name for c in right} & {*names}:
@@ -163,6 +184,42 @@ def which_cases(failures: list[Failure], cases) -> str:
     if len(names) > _NAMED:
         shown = messages.text("exercise.more-cases", names=shown, count=len(names) - _NAMED)
     return messages.text("exercise.which-cases", right=len(right), cases=len(cases), names=shown)
+
+
+def _by_a_size(wrong: set[int], cases, parameters: tuple[str, ...]) -> str:
+    """The size that is a multiple of 16, say, in the right cases alone, or less than the number of blocks in the wrong
+    ones alone. Of two cases of either sort at least: one has something of its own in every size."""
+    right = [c for c in cases if id(c) not in wrong]
+    bad = [c for c in cases if id(c) in wrong]
+    if len(right) < 2 or len(bad) < 2:
+        return ""
+    counts = {"right": len(right), "wrong": len(bad)}
+    sizes = [
+        (name, [c.args[k] for c in right], [c.args[k] for c in bad])
+        for k, name in enumerate(parameters)
+        if all(len(c.args) == len(parameters) and type(c.args[k]) is int for c in cases)
+    ]
+    for unit in (16, 8, 32, 64, 128, 4, 2):
+        for name, here, there in sizes:
+            if not any(n % unit for n in here) and all(n % unit for n in there):
+                return messages.text("exercise.by-multiple", name=name, unit=unit, **counts)
+    for name, here, there in sizes:
+        if all(c.blocks for c in cases) and len({*here, *there}) > 2:
+            fewer = [[n < c.blocks for n, c in zip(those, of)] for those, of in ((here, right), (there, bad))]
+            if not any(fewer[0]) and all(fewer[1]):
+                return messages.text("exercise.by-blocks", name=name, **counts)
+    return ""
+
+
+def parameters_of(spec: Spec, made, joined: Joined, args: tuple) -> tuple[str, ...]:
+    """The names of what a case's arguments go to; () where golden's `run` passes them on."""
+    if spec.run:
+        return ()
+    if spec.kind == "python":
+        return _parameters(made, args)
+    found = re.search(rf"\b{re.escape(spec.entry.split('<')[0])}\s*\(([^(){{}};]*)\)\s*\{{", joined.text)
+    names = [re.findall(r"\w+", one)[-1:] for one in found[1].split(",")] if found else []
+    return tuple(one[0] for one in names) if len(names) == len(args) and all(names) else ()
 
 
 def _parameters(function, args: tuple) -> tuple[str, ...]:

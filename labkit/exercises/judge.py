@@ -15,7 +15,8 @@ import time
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from labkit import chips, messages, paths
+from labkit import chips, messages
+from labkit.exercises.besides import named_result, unmet, works_with_ours
 from labkit.exercises.cases import Case
 from labkit.exercises.diagnose import (
     VAGUE,
@@ -35,10 +36,12 @@ from labkit.exercises.failure import (
     find_bracket,
     is_ours,
     line_at,
+    of_build,
     of_exception,
     of_time_limit,
     of_triton,
     on_cell,
+    parameters_of,
     place_of,
     put,
     tell_cases,
@@ -69,7 +72,7 @@ from labkit.exercises.time_limit import TookTooLong
 from labkit.exercises.timing import measure
 from labkit.exercises.value_remarks import chosen, missing_product, of_rows, of_sign, other_rows, remark, unchanged
 from labkit.launch.record import LaunchError, strict
-from labkit.source.errors import CompileError, SourceError
+from labkit.source.errors import CompileError
 
 # What this process keeps of each exercise: the last cell, hints given, the text that passed. After a restart the log
 # has the rest.
@@ -261,9 +264,13 @@ def _judge(spec: Spec, ours: Template, source: str, first_line: int, session, re
             shown.diagnosis = replace(shown.diagnosis, say=_rows(failures, runs))
         if not shown.diagnosis.say:
             vague = shown.diagnosis.key in VAGUE
-            seen = f"{which_cases(failures, cases)} {lacking(ours, source)}".strip() if vague else ""
+            named = parameters_of(spec, made, joined, shown.case.args)
+            seen = f"{which_cases(failures, cases, named)} {lacking(ours, source)}".strip() if vague else ""
             shown.diagnosis = replace(shown.diagnosis, say=as_given(ours, source) or seen)
         return put(spec, result, shown, source, first_line)
+    if found := unmet(spec, joined, name, at, len(cases)):
+        found = replace(found, say=sentence_by_text(spec, ours, source) or found.say)
+        return put(spec, result, Failure(None, found), source, first_line)
     result.lines = [messages.text("exercise.pass" if len(cases) > 1 else "exercise.pass-one", cases=len(cases))]
     if spec.is_kernel:
         found = measure(spec, ours, cases, runs.records, result, source, getattr(made, "element_wise", ()))
@@ -287,28 +294,11 @@ def _build(spec: Spec, joined: Joined, name: str, at: Here):
     except Exception as error:
         if not spec.in_python and not isinstance(error, CompileError):
             raise
-        return None, _not_built(spec, joined, name, error)
+        return None, of_build(spec, joined, name, error)
     except TookTooLong as error:
         if not spec.in_python:
             raise
         return None, of_time_limit(error, joined, name)
-
-
-def _not_built(spec: Spec, joined: Joined, name: str, error: Exception) -> Failure:
-    if not spec.in_python:
-        first = (error.problems or [{}])[0]
-        where = f"{paths.display_path(first['file'])}:{first.get('line', 0)}" if first.get("file") else ""
-        if isinstance(error, SourceError):  # found in the text before the compiler applied #line
-            where = place_of(joined, name, error.line)
-        numbers = {
-            "message": first.get("message") or str(error),
-            "hint": first.get("hint") or messages.text("exercise.compile-hint"),
-        }
-        return Failure(None, Diagnosis("compile", numbers), where=where)
-    if isinstance(error, SyntaxError):
-        numbers = {"message": error.msg, "hint": messages.text("exercise.compile-hint")}
-        return Failure(None, Diagnosis("compile", numbers), where=place_of(joined, name, error.lineno or 0))
-    return of_exception(error, joined, name)
 
 
 def _run(spec: Spec, made, case: Case, joined: Joined, runs: Runs, at: Here) -> Failure | None:
@@ -321,7 +311,7 @@ def _run(spec: Spec, made, case: Case, joined: Joined, runs: Runs, at: Here) -> 
             failure.case = case
             return failure
         except Exception as error:
-            if is_ours(error, name):
+            if is_ours(error, name) and not works_with_ours(spec, case):
                 raise
             runs.results[id(case)] = Raised(error)
             failure = of_exception(error, joined, name)
@@ -495,5 +485,7 @@ def _name_mistake(
     order = [shown.case, *sorted((c for c in cases if c is not shown.case), key=lambda c: id(c) not in wrong)]
     given = [c for c in order if id(c) in runs.results]
     if id(shown.case) in runs.results:
-        say = sentence(spec, ours, source, given, runs.results, cases, mends, only_known=told == "exception")
+        say = named_result([f.case for f in failures], lambda case: runs.results.get(id(case))) or sentence(
+            spec, ours, source, given, runs.results, cases, mends, only_known=told == "exception"
+        )
         shown.diagnosis = replace(shown.diagnosis, say=say or shown.diagnosis.say)

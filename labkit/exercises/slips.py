@@ -59,7 +59,11 @@ def lacking(ours: Template, source: str) -> str:
     loop = re.search(r"(?m)^\s*((?:for|while)\b.*?)[:{]*\s*$", "\n".join(ours.bodies()))
     if loop and not re.search(r"\b(for|while)\b", mine):
         return messages.text("slip.no-loop", code=loop[1].strip().rstrip(":{ "))
-    given = set(re.findall(r"[A-Za-z_]\w*", "\n".join(ours.given())))
+    told = "\n".join(ours.given())
+    code = normalise(re.sub(r'"""[\s\S]*?"""', "", told), ours.comment)
+    own = set(re.findall(r"(?m)\b([A-Za-z_]\w*)\s*=(?!=)|\bfor (\w+) in\b", "\n".join(ours.bodies())))
+    own = {name for pair in own for name in pair} - set(re.findall(r"[A-Za-z_]\w*", code))  # a word of the prose only
+    given = set(re.findall(r"[A-Za-z_]\w*", told)) - own
     used = [w for w in dict.fromkeys(re.findall(r"(?<![.\w])[A-Za-z_]\w*", right)) if w in given and w not in TYPES]
     unused = [w for w in used if not re.search(rf"\b{w}\b", mine) and w not in keyword.kwlist]
     if not unused and ours.comment == "#":  # a text that is compared with, and in the answer with nothing

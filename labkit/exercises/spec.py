@@ -59,12 +59,14 @@ class Mutant:
 
 @dataclass(frozen=True)
 class Budget:
-    """max_ratio: time of the timed case over that of our solution; max_ub_bytes: peak of UB in use. contiguous: no load
+    """max_ratio: time of the timed case over that of our solution; max_ub_bytes: peak of UB in use. max_stored: bytes
+    that the timed case stores in GM over those of our solution; known on the twin alone. contiguous: no load
     or store of a Triton kernel may go element by element.
     """
 
     max_ratio: float | None = None
     max_ub_bytes: int | None = None
+    max_stored: float | None = None
     contiguous: bool = False
 
 
@@ -100,6 +102,7 @@ class Spec:
     blocks: int = 1
     cases: str = "cases"
     run: str = ""
+    asked: str = ""
     needs: str = ""
     device: bool = False
     public: tuple[str, ...] = ()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import signal
+import sys
 import threading
 
 CPU_SECONDS, WALL_SECONDS = 30.0, 180.0
@@ -66,3 +67,19 @@ def memory_limit(more: int = 2 << 30):
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_AS, before)
+
+
+@contextlib.contextmanager
+def one_thread():
+    """Inside the block PyTorch computes on one thread: of many small tensors most time goes into waking the others, and
+    on a machine that is busy into waiting for them."""
+    torch = sys.modules.get("torch")
+    if torch is None:
+        yield
+        return
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

@@ -49,6 +49,9 @@ def measure(
         "max_ratio": ratio,
         "limit_us": reference_us * (ratio or 0),
     }
+    most, stored = spec.budget.max_stored, (sums.get("bytes_out", 0), our_sums.get("bytes_out", 0))
+    if most and stored[1] and stored[0] > most * stored[1]:
+        return Diagnosis("too-much-stored", {"case": timed.name, "stored": stored[0], "ours": stored[1], "ratio": most})
     if ratio and record.time_us > reference_us * ratio:
         return Diagnosis("too-slow", numbers, say=difference(sums, our_sums))
     result.lines.append(messages.text("exercise.pass-ratio" if ratio else "exercise.pass-time", **numbers))

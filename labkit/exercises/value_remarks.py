@@ -219,8 +219,8 @@ def of_rows(got: Any, expected: Any, inputs: list[Any]) -> str:
                 continue
             middle = np.nanmedian(values, -1)
             apart = np.nanmax(np.abs(values - middle[:, None]), -1)
-            room = 1e-2 * np.abs(middle) + (1e-2 if key == "offset" else 0)
             most = np.abs(middle).max()
+            room = 1e-2 * np.abs(middle) + (min(1e-2, 0.1 * most) if key == "offset" else 0)
             if not np.isfinite(most) or not (apart <= room).all() or np.ptp(middle) <= 0.05 * most:
                 continue
             if name := _of_row(middle, rows):

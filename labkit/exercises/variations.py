@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import ast
 import contextlib
-import copy
 import csv
 import functools
 import hashlib
@@ -27,13 +26,13 @@ from labkit import messages, paths
 from labkit.exercises import kernel_changes
 from labkit.exercises.alike import bears, common, nearest, whole, words
 from labkit.exercises.cases import Case, tolerance_of
-from labkit.exercises.changes import LONGEST, SHORT, apart, around_number, by_chance, changes, mends, one_of_pair
+from labkit.exercises.changes import LONGEST, SHORT, apart, around_number, changes, copied, lucky, mends, one_of_pair
 from labkit.exercises.diagnose import mismatches, tensor_to_numpy
 from labkit.exercises.kernel_text import differences
 from labkit.exercises.spec import Spec
 from labkit.exercises.stub import CELL, Region, Template, normalise
 
-SECONDS = 3.0  # of processor time for all variations of a check
+SECONDS = 2.0  # of processor time for all variations of a check
 _LOOPS = (ast.For, ast.While)
 _MOST = 8  # names that are exchanged for each other
 
@@ -368,13 +367,13 @@ def _moved(tree: ast.Module, nodes: list[ast.AST], places: list[int]) -> Iterato
                 for number, one in enumerate(loop.body):
                     if len(loop.body) > 1 and isinstance(one, (ast.Expr, ast.Assign, ast.AugAssign)):
                         for key, step in ("behind-loop", 1), ("before-loop", 0):
-                            other = copy.deepcopy(tree)
+                            other = copied(tree)
                             block = _block(list(ast.walk(other))[k], name)
                             block.insert(at + step, block[at].body.pop(number))
                             yield key, {"code": ast.unparse(one)}, ast.unparse(other), one.lineno
                 behind = _block(nodes[k], name)[at + 1 : at + 2]
                 if behind and isinstance(behind[0], (ast.Expr, ast.Assign, ast.AugAssign)):
-                    other = copy.deepcopy(tree)
+                    other = copied(tree)
                     block = _block(list(ast.walk(other))[k], name)
                     block[at].body.append(block.pop(at + 1))
                     yield "into-loop", {"code": ast.unparse(behind[0])}, ast.unparse(other), behind[0].lineno
@@ -392,7 +391,7 @@ def _names(tree, nodes, places, given: str) -> Iterator[tuple[str, dict[str, str
     loads = [k for k in loads if id(nodes[k]) not in called and re.search(rf"\b{nodes[k].id}\b", given)]
     names = list(dict.fromkeys(nodes[k].id for k in loads))[:_MOST]
     for a, b in ((a, b) for i, a in enumerate(names) for b in names[i + 1 :]):
-        other = copy.deepcopy(tree)
+        other = copied(tree)
         those = list(ast.walk(other))
         for k in loads:
             those[k].id = {a: b, b: a}.get(those[k].id, those[k].id)
@@ -401,7 +400,7 @@ def _names(tree, nodes, places, given: str) -> Iterator[tuple[str, dict[str, str
     for k in loads:
         for new in names:
             if new != nodes[k].id:
-                other = copy.deepcopy(tree)
+                other = copied(tree)
                 those = list(ast.walk(other))
                 those[k].id = new
                 around = next((n for n in those if those[k] in ast.iter_child_nodes(n)), those[k])
@@ -415,7 +414,7 @@ def _is_module(node: ast.AST) -> bool:
 
 
 def _changed(tree: ast.Module, spots: list[tuple[int, int]], given: str) -> str:
-    other = copy.deepcopy(tree)
+    other = copied(tree)
     nodes = list(ast.walk(other))
     makers = [(k, list(changes(nodes[k], given))[number][2]) for k, number in spots]
     for k, make in reversed(makers):  # from the inside out
@@ -434,7 +433,7 @@ class _Put(ast.NodeTransformer):
 def _exchanged_words(tree, nodes, places) -> Iterator[tuple[str, dict[str, str], str, int]]:
     words = sorted({n.value for k in places if isinstance(n := nodes[k], ast.Constant) and isinstance(n.value, str)})
     for a, b in ((a, b) for i, a in enumerate(words[:6]) for b in words[i + 1 : 6]):
-        other = copy.deepcopy(tree)
+        other = copied(tree)
         for k, n in enumerate(ast.walk(other)):
             if k in set(places) and isinstance(n, ast.Constant) and n.value in (a, b):
                 n.value = b if n.value == a else a
@@ -464,12 +463,12 @@ def repaired(
     regions = tuple(Region({}, (), (), "", n, n) for n in mine)
     theirs = Template(tuple(joined.text.split("\n")), regions, ours.comment)
     end, before, found = time.process_time() + SECONDS, ast.unparse(tree), set()
-    for key, text in _mended(tree, theirs):
+    for key, text in _mended(tree, theirs, only_usual):
         if time.process_time() > end:
             break
-        if text != before and (key or not only_usual) and is_right(text):
+        if text != before and is_right(text):
             new, old, code = apart(before, text)
-            if not key and by_chance(old, new, "\n".join((*ours.lines, source))):
+            if not key and lucky(old, new, "\n".join((*ours.lines, source))):
                 continue
             found.add(messages.text(f"variation.{key}") if key else put_right(old, new, code))
             if len(found) > 1 if coarse else len(new) + len(old) <= SHORT:
@@ -479,9 +478,9 @@ def repaired(
     return min(found, key=len, default="")  # a change at many places says less than one at one
 
 
-def _mended(tree: ast.Module, theirs: Template) -> Iterator[tuple[str, str]]:
-    """(message's key where there is one, the changed file)"""
-    for _, _, text, _ in _texts(tree, theirs):
+def _mended(tree: ast.Module, theirs: Template, only_usual: bool = False) -> Iterator[tuple[str, str]]:
+    """(message's key where there is one, the changed file). only_usual: of those with a key."""
+    for _, _, text, _ in () if only_usual else _texts(tree, theirs):
         yield "", text
     inside = {r.first for r in theirs.regions}
     whole = {
@@ -491,7 +490,9 @@ def _mended(tree: ast.Module, theirs: Template) -> Iterator[tuple[str, str]]:
     for k, node in enumerate(ast.walk(tree)):
         if getattr(node, "lineno", 0) in inside:
             for key, make in mends(node, whole=id(node) in whole):
-                other = copy.deepcopy(tree)
+                if only_usual and not key:
+                    continue
+                other = copied(tree)
                 there = list(ast.walk(other))[k]
                 _Put(there, make(there)).visit(other)
                 with contextlib.suppress(ValueError):  # before Python 3.12 an f-string cannot hold every expression

@@ -121,13 +121,18 @@ class _Maker:
         blocks = list(self.source.blocks)
         if not any(isinstance(b, SetupMark) for b in blocks):
             blocks.insert(1 if blocks and isinstance(blocks[0], Markdown) else 0, SetupMark(0))
+        asked = False  # is there a prediction above, in this section, that a cell's output may give away?
         for block in blocks:
             if isinstance(block, Markdown):
                 self.markdown(block.zh if self.lang == "zh" and block.zh else block.en)
+                asked &= not re.search(r"(?m)^## ", block.en) or self.source.number.endswith(".99")
             elif isinstance(block, Code):
-                self.code(block.text, block.tags, block.key and f"key {block.key}")
+                # JupyterLab shows three dots in its place, and the output when the cell is run
+                folded = {"jupyter": {"outputs_hidden": True}} if asked else {}
+                self.code(block.text, block.tags, block.key and f"key {block.key}", **folded)
             elif isinstance(block, ExerciseMark):
                 self.exercise(block)
+                asked |= load(block.id).kind == "predict"
             elif isinstance(block, Claim):
                 if self.with_claims:
                     tags = (claims.TAG, "nbval-ignore-output")
@@ -158,7 +163,7 @@ class _Maker:
         if tags:
             metadata["tags"] = list(tags)
         if "hide-input" in tags:
-            metadata["jupyter"] = {"source_hidden": True}
+            metadata["jupyter"] = {**metadata.get("jupyter", {}), "source_hidden": True}
         self.cells.append(
             {
                 "cell_type": "code",

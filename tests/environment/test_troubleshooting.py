@@ -34,6 +34,8 @@ def test_entries_are_whole(lang):
         ("the first call is slow, it compiles", "compile"),
         ("锁频", "clock"),
         ("ret507015", "log"),
+        ("507035", "log"),
+        ("ret507034", "log"),
         ("内存不足", "others"),
     ],
 )

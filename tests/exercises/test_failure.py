@@ -43,6 +43,35 @@ def test_a_check_that_ended_early_knows_nothing_of_the_others():
     assert made("0", "a b", fatal=True) == ""
 
 
+@pytest.mark.parametrize(
+    "sizes, wrong, blocks, said",
+    [
+        (
+            (16, 49, 33, 784),
+            "12",
+            1,
+            "Right in the 2 cases in which `area` is a multiple of 16, wrong in the 2 in which it is",
+        ),
+        ((8, 49, 33, 40), "12", 1, "is a multiple of 8,"),
+        ((16, 49, 33, 48), "1", 1, "Right in 3 of 4 cases. Wrong in: 1."),  # one wrong case has much of its own
+        ((16, 49, 33, 784), "02", 1, "Right in 2 of 4 cases. Wrong in: 0; 2."),
+        (
+            (3, 5, 9, 13),
+            "01",
+            8,
+            "Right in the 2 cases in which `area` is at least the number of blocks, wrong in the 2",
+        ),
+    ],
+)
+def test_a_size_that_tells_wrong_from_right(sizes, wrong, blocks, said):
+    cases = [Case(str(k), ("x", n), None, blocks=blocks) for k, n in enumerate(sizes)]
+    failed = [Failure(c, Diagnosis("value", {})) for c in cases if c.name in wrong]
+    assert which_cases(failed, cases, ("x", "area")).startswith(said) or said in which_cases(
+        failed, cases, ("x", "area")
+    )
+    assert which_cases(failed, cases).startswith("Right in ")
+
+
 def test_a_mistake_that_nothing_else_names():
     """Both tensors may lie on the CPU here."""
     dtypes = "(torch.float16, torch.bfloat16, torch.float32)"

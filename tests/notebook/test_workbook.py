@@ -123,6 +123,22 @@ def test_prose_is_counted_as_a_reader_meets_it():
 # ---- building
 
 
+def test_outputs_behind_a_prediction_are_folded_up_to_the_next_heading():
+    found = 0
+    for src in source.sources():
+        asked = False
+        for cell in notebook(source.read(src), Variant())["cells"]:
+            text, name = cell["source"], cell["metadata"].get("labkit", {}).get("exercise")
+            if cell["cell_type"] == "markdown":
+                asked &= not re.search(r"(?m)^## ", text) or src.name[2:6] == ".99_" or name is not None
+            elif name is not None:
+                asked |= load(name).kind == "predict"
+            elif "brief" not in text:
+                assert bool(cell["metadata"].get("jupyter", {}).get("outputs_hidden")) == asked, (src.name, text)
+                found += asked
+    assert found > 40
+
+
 def test_building_is_deterministic_and_ids_are_stable(home):
     src = source.read(the_source(home))
     assert build.to_text(notebook(src)) == build.to_text(notebook(src))
