@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import re
 import traceback
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from labkit import messages, paths
+from labkit.exercises import launch
 from labkit.exercises.cases import Case
 from labkit.exercises.diagnose import FOLLOWS, VAGUE, WHOLE, Diagnosis, certain
+from labkit.exercises.place import Here
 from labkit.exercises.result import Result
 from labkit.exercises.slips import of_error, unbalanced
 from labkit.exercises.spec import Spec
 from labkit.exercises.stub import CELL, Joined, Template, given_name, template
-from labkit.exercises.time_limit import TookTooLong
-from labkit.source.errors import SourceError
+from labkit.exercises.time_limit import TookTooLong, time_limit
+from labkit.source.errors import CompileError, SourceError
 
 
 @dataclass
@@ -256,3 +259,26 @@ def line_at(spec: Spec, where: str, source: str, first_line: int) -> str:
     text = source.split("\n") if name == mine else template(spec).lines
     index = int(line) - (first_line if name == mine else 1)
     return text[index] if 0 <= index < len(text) else ""
+
+
+def unmet(spec: Spec, joined: Joined, name: str, at: Here, cases: int) -> Diagnosis | None:
+    """Of an answer that is right in all cases: what it was asked and does not do, by golden's `asked`."""
+
+    def builds(text: str, entry: str) -> bool:
+        try:
+            return not isinstance(at.build(replace(spec, entry=entry), replace(joined, text=text), name), Diagnosis)
+        except CompileError:
+            return False
+
+    say = spec.function(spec.asked)(joined.text, builds) if spec.asked else ""
+    return Diagnosis("not-asked", {"cases": cases}, say=say) if say else None
+
+
+def works_with_ours(spec: Spec, case: Case) -> bool:
+    """Does golden.py get through this case with our own solution? Then what it raises with another is not its fault."""
+    ours = template(spec)
+    with contextlib.suppress(Exception, TookTooLong), launch.quietly(), time_limit():
+        made = launch.function(ours.join(ours.solution(), "solution").text, f"solution {spec.id}", spec.entry)
+        launch.run_function(spec, made, case)
+        return True
+    return False

@@ -16,7 +16,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from labkit import chips, messages
-from labkit.exercises.besides import named_result, unmet, works_with_ours
 from labkit.exercises.cases import Case
 from labkit.exercises.diagnose import (
     VAGUE,
@@ -46,13 +45,16 @@ from labkit.exercises.failure import (
     put,
     tell_cases,
     to_show,
+    unmet,
     which_cases,
+    works_with_ours,
 )
 from labkit.exercises.known_mistakes import (
     NOT_ENDED,
     Raised,
     Reported,
     adapter_sentence,
+    named_result,
     of_run,
     sentence,
     sentence_by_text,

@@ -18,9 +18,18 @@ import numpy as np
 from labkit import messages
 from labkit.exercises import launch, operators, variations
 from labkit.exercises.alike import bears, has_what_it_lacks, words
-from labkit.exercises.cases import Case
+from labkit.exercises.cases import Case, tolerance_of
 from labkit.exercises.changes import across_with
-from labkit.exercises.diagnose import Diagnosis, certain, compare_values, first_error, not_launched, of_program
+from labkit.exercises.diagnose import (
+    Diagnosis,
+    certain,
+    compare_values,
+    first_error,
+    mismatches,
+    not_launched,
+    of_program,
+    tensor_to_numpy,
+)
 from labkit.exercises.spec import Spec, pick
 from labkit.exercises.stub import CELL, Joined, Template, template
 from labkit.exercises.time_limit import CPU_SECONDS, TookTooLong, memory_limit, one_thread, time_limit
@@ -358,3 +367,34 @@ def _same(theirs: Any, mine: Any) -> bool:
         return type(theirs) is type(mine) and compare_values(mine, theirs) is None
     except Exception:  # something that cannot be compared is not the same
         return False
+
+
+def named_result(cases: list[Case], result_of: Callable[[Case], Any]) -> str:
+    """The sentence of the one wrong result, of those that the cases name, that every one of them gave; "" for none.
+    cases: those that failed. result_of: what came out, a list of arrays of a kernel."""
+    agreed: set[str] | None = None
+    for case in cases:
+        got = result_of(case)
+        if case.mistakes is None or not isinstance(got, list) or not all(isinstance(a, np.ndarray) for a in got):
+            continue
+        here = {say for say, wrong in case.mistakes() if _is_that(got, wrong, case)}
+        agreed = here if agreed is None else agreed & here
+    return next(iter(agreed)) if agreed and len(agreed) == 1 else ""
+
+
+def _is_that(got: list[np.ndarray], wrong: Any, case: Case) -> bool:
+    """Is it that wrong result, and nearer to it than the tolerance tells it from the right one?"""
+    wrong = wrong if isinstance(wrong, (tuple, list)) else (wrong,)
+    right = case.expected if isinstance(case.expected, (tuple, list)) else (case.expected,)
+    differs = False
+    for mine, theirs, ours in zip(got, wrong, right):
+        (array, dtype), (true, _) = _array(theirs), _array(ours)
+        limits = tolerance_of(dtype, case.tolerance)
+        if mine.shape != array.shape or mismatches(mine, array, *limits).any():
+            return False
+        differs |= bool(mismatches(array, true, *limits).any())
+    return differs
+
+
+def _array(value: Any) -> tuple[np.ndarray, str]:
+    return tensor_to_numpy(value) if hasattr(value, "detach") else (np.asarray(value), str(np.asarray(value).dtype))

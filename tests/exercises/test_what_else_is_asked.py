@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from labkit.exercises import Case, check
-from labkit.exercises.besides import named_result
 from labkit.exercises.judge import forget
+from labkit.exercises.known_mistakes import named_result
 
 
 @pytest.fixture(autouse=True)
