@@ -70,6 +70,13 @@ bool plausible(Dma& d, Here here) {
                          .add("elem", unsigned(d.elem)));
         return false;
     }
+    if (d.pad && d.len % d.whole)
+        core->report("pad-length", true, here,
+                     Numbers()
+                         .add("len", d.len)
+                         .add("elem", unsigned(d.whole))
+                         .add("over", d.len % d.whole)
+                         .add("down", d.len / d.whole * d.whole));
     if (!d.pad && d.len % 32) {
         uint32_t cut = d.len % 32;
         core->report("copy-truncated", true, here,
@@ -132,7 +139,7 @@ void copy_in(Loc dst, Gm src, const Dma& asked, Here here) {
     }
     Dma d = asked;
     core->last = here;
-    if (!moves(d)) return;
+    if (!moves(d)) return core->note_empty(dst, d, here);
     if ((dst.pos < kNowhere && !gm_route(dst.mem, true, d, here)) || !plausible(d, here))
         return core->refuse(dst, dst.bytes);
     uint32_t piece = d.pad ? (d.len + (d.left + d.right) * d.elem + 31) / 32 * 32 : d.len;
@@ -163,7 +170,7 @@ void copy_in(Loc dst, Gm src, const Dma& asked, Here here) {
 void copy_out(Gm dst, Loc src, const Dma& asked, Here here) {
     Dma d = asked;
     core->last = here;
-    if (!moves(d)) return core->skip();
+    if (!moves(d)) return core->note_empty(dst, src, d, here);
     if ((src.pos < kNowhere && !gm_route(src.mem, false, d, here)) || !plausible(d, here) ||
         !core->usable(src, extent(d, d.src_stride, d.len), true, here, "src") ||
         !core->gm_usable(dst, extent(d, d.dst_stride, d.len), true, here, d.pad))
