@@ -37,13 +37,6 @@ struct Furthest {
             second = &w;
         }
     }
-    // One of another block that this store meets; of two, the one whose values differ.
-    const GmWrite* met(const GmWrite& w) const {
-        const GmWrite* found = nullptr;
-        for (const GmWrite* r : {first, second})
-            if (r && w.lo < r->hi && w.block != r->block && (!found || found->same_values(w))) found = r;
-        return found;
-    }
 };
 
 // GM ranges that two blocks wrote: the last write wins, and on the hardware it is undefined which one is last.
@@ -51,26 +44,37 @@ static void find_overlaps(LaunchResult& result, const std::vector<GmWrite>& all)
     // Of the plain ones and of the atomic ones, between each two meetings of all cores: one from behind a meeting, or
     // that a flag orders, conflicts with none of these and must not hide them.
     std::map<uint32_t, std::array<Furthest, 2>> furthest;
+    std::vector<Finding> hidden;  // with the second: for lines of which nothing is known yet
     for (const GmWrite& w : all) {
         if (w.ordered) continue;
         auto& reach = furthest.try_emplace(w.phase).first->second;
-        // two atomic writes are no conflict; an atomic and a plain one are
-        const GmWrite* other = reach[0].met(w);
-        if (!other && !w.atomic) other = reach[1].met(w);
-        if (other) {
+        auto meets = [&](const GmWrite* r) { return r && w.lo < r->hi && w.block != r->block; };
+        auto report = [&](const GmWrite* other, bool known) {
+            bool same = w.same_values(*other);
+            if (same && known) return;
             Findings one;
             one.clear(w.block);
-            bool same = w.same_values(*other);
-            if (same && in_workspace(result, w)) continue;
             one.add(same ? "gm-twice" : "gm-overlap", !same, {w.file, w.line},
                     Numbers()
                         .add("first", other->block)
                         .add("second", w.block)
                         .add("bytes", std::min(w.hi, other->hi) - w.lo)
                         .add("address", w.lo));
-            add_across(result, one.list().front());
-        }
+            if (known) hidden.push_back(one.list().front());
+            else add_across(result, one.list().front());
+        };
+        // two atomic writes are no conflict; an atomic and a plain one are
+        const Furthest none, &plain = reach[0], &atomic = w.atomic ? none : reach[1];
+        const GmWrite* other = meets(plain.first) ? plain.first : meets(atomic.first) ? atomic.first : nullptr;
+        if (other && w.same_values(*other) && in_workspace(result, w)) continue;
+        if (other) report(other, false);
+        for (const GmWrite* r : {plain.second, atomic.second})
+            if (meets(r)) report(r, true);
         reach[w.atomic].add(w);
+    }
+    for (const Finding& f : hidden) {
+        auto same = [&](const Finding& o) { return o.code == f.code && o.line == f.line && o.file == f.file; };
+        if (std::none_of(result.across.begin(), result.across.end(), same)) add_across(result, f);
     }
 }
 
