@@ -42,9 +42,23 @@ def whole_elements(k):
 
 
 @border()
+def element_addresses(k):
+    x = values(49, np.int16)
+    first = x[17:18].view(np.uint8)
+    rest = np.frombuffer(first.tobytes() + x[17:49].tobytes() + first[:1].tobytes() + first.tobytes() + b"\0", np.int16)
+    return [x, (np.zeros(35, np.int16), rest)], []
+
+
+@border()
 def raw_lengths(k):
     x = values(48000, F32)
     return [x, None], [x]
+
+
+@border()
+def one_allocator(k):
+    x = values(64, F32).reshape(8, 8)
+    return [x.ravel(), None], [np.stack([x.mean(1), x[:, 0]])]
 
 
 @border(2, 6, blocks="cores")

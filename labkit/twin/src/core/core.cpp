@@ -38,6 +38,7 @@ void Core::start(const CoreId& which, Schedule schedule, uint32_t seed) {
     pipes.clear();
     std::memset(no_pipe, 0, sizeof no_pipe);
     top = no_pipe;
+    std::memset(allocated, 0, sizeof allocated);
     pools = 0;
     groups = 0;
     for (auto& a : flags)

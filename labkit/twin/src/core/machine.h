@@ -326,6 +326,7 @@ public:
     // allocation top in each memory: of the newest TPipe, or of the allocator
     uint32_t no_pipe[int(Mem::Count)] = {}, *top = no_pipe;
     int pools = 0;
+    int allocated[int(Mem::Count)] = {};  // the line of LocalMemAllocator's first tensor in each memory
     uint16_t groups = 0;
 
     // ---- flags

@@ -59,6 +59,12 @@ bool gm_route(Mem local, bool in, const Dma& d, Here here) {
     return false;
 }
 
+// Between GM and UB whole elements move, unless DataCopyPad counts bytes; L1 takes any address.
+static void want_whole_elements(Gm g, Mem local, const Dma& d, Here here) {
+    if (d.pad || local != Mem::UB || uint64_t(g.ptr) % d.elem == 0) return;
+    core->report("gm-align", true, here, Numbers().add("off", uint64_t(g.ptr) % d.elem).add("elem", unsigned(d.elem)));
+}
+
 bool plausible(Dma& d, Here here) {
     if (d.blocks > 4095 || (d.pad && d.len > 2097151) || (d.pad && (d.left * d.elem > 32u || d.right * d.elem > 32u))) {
         core->report("copy-params", true, here,
@@ -146,6 +152,7 @@ void copy_in(Loc dst, Gm src, const Dma& asked, Here here) {
     if (!core->usable(dst, extent(d, d.dst_stride, piece), false, here, "dst") ||
         !core->gm_usable(src, extent(d, d.src_stride, d.len), false, here, d.pad))
         return core->refuse(dst, extent(d, d.dst_stride, piece));
+    want_whole_elements(src, dst.mem, d, here);
     core->settle_exposed();
     if (!core->cache.empty()) check_stale(src, extent(d, d.src_stride, d.len), here);
     auto t = core->issue(Pipe::MTE2, Op::CopyIn, here);
@@ -175,6 +182,7 @@ void copy_out(Gm dst, Loc src, const Dma& asked, Here here) {
         !core->usable(src, extent(d, d.src_stride, d.len), true, here, "src") ||
         !core->gm_usable(dst, extent(d, d.dst_stride, d.len), true, here, d.pad))
         return core->skip();
+    want_whole_elements(dst, src.mem, d, here);
     AtomicMode atomic = core->registers.atomic;
     auto t = core->issue(Pipe::MTE3, Op::CopyOut, here);
     book_local(t, src, d, d.src_stride, d.len, false);
