@@ -37,9 +37,11 @@ def _fusion_attention(
     offset=0):  # fmt: skip
     """(result, maxima and sums of the softmax, an empty tensor, seed, offset, number of the dropout mask's elements).
 
-    atten_mask: True where a pair is left out. Raises ValueError (layout), NotImplementedError (other sparse modes).
+    atten_mask: True where a pair is left out. Raises ValueError (layout), NotImplementedError (other sparse modes),
+    RuntimeError (a mask of another type).
     """
     _check(input_layout, LAYOUTS, sparse_mode, padding_mask is None and sink is None)
+    _masks(atten_mask, "npu_fusion_attention", torch.bool, torch.uint8)
     draw = None
     if keep_prob < 1:
         draw = torch.Generator().manual_seed((seed * 0x9E3779B97F4A7C15 + offset) % 2**63)
@@ -101,6 +103,7 @@ def _infer(query, key, value, heads, kv_heads, layout, scale, mask, pse, mode, b
     """(result, log of the softmax' sums). Lengths: of each batch's sequences, as far as they count; layout TND: where
     they end. block_table: the pages of keys and values that each batch's sequence is in."""
     _check(layout, _INFERENCE, mode, True)
+    _masks(mask, "attention for inference", torch.bool, torch.int8, torch.uint8)
     into, _, out_of = layout.partition("_")
     out_of = out_of or into
     kv_heads = kv_heads or heads
@@ -214,6 +217,13 @@ def _check(layout: str, known: tuple, mode: int, supported: bool) -> None:
         raise ValueError(messages.text("device.attention.layout", layout=layout, known=", ".join(known)))
     if mode not in MODES or not supported:
         raise NotImplementedError(messages.text("device.attention.mode", mode=mode, known=", ".join(map(str, MODES))))
+
+
+def _masks(mask, who: str, *types) -> None:
+    """A mask of another type is refused on a node: it hides pairs, and is not added as PyTorch's float masks are."""
+    if mask is not None and mask.dtype not in types:
+        known = ", ".join(str(t).removeprefix("torch.") for t in types)
+        raise RuntimeError(messages.text("device.attention.mask", who=who, known=known, got=str(mask.dtype)[6:]))
 
 
 def _plain(quantised: dict) -> None:

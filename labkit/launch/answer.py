@@ -128,6 +128,11 @@ def _fault(k, fault: dict) -> Finding:
         last_line=fault.get("line", 0),
         what=fault.get("what", ""),
     )
+    if used := fault.get("stack"):
+        variable = variables.largest_local(k.debug_libraries(), k.text)
+        if variable and 2 * variable.bytes > used:  # an array, not a recursion
+            code, file, line = "stack", k.filename, variable.line
+            numbers |= dict(used=max(used, variable.bytes), limit=fault["limit"])
     return Finding(code, "error", fault.get("block", 0), file or k.filename, line, numbers)
 
 

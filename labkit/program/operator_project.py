@@ -239,6 +239,13 @@ class Project:
         if not tiling.arguments:  # the key stayed 0: of each argument the first value that is declared
             around = text_of(text, self.kernel_file.parent, self.include_dirs)
             return f"{name}<{', '.join(tiling_structs.first_arguments(text + around))}>"
+        around = text_of(text, self.kernel_file.parent, self.include_dirs)
+        numbers = {names[2]: number for number, names in _TYPES.items()}
+        if none := tiling_structs.unselected(text + around, tiling.arguments, numbers):
+            raise ProjectError(
+                f"the tiling function of {self.name} chose {none}: no ASCENDC_TPL_ARGS_SEL has these values together, "
+                "so that CANN's build makes no such kernel and its launch fails"
+            )
         words = [
             _TYPES[a][1] if re.match(r"(?:typename|class)\b", h) else str(a) for h, a in zip(heads, tiling.arguments)
         ]

@@ -103,3 +103,64 @@ def first_arguments(text: str) -> list[str]:
             words = words[3:] if "LIST" not in words[1] else words[2:]
         out.append(f"TypeFromId<{words[0]}>::type" if m[1] in ("DTYPE", "DATATYPE") else words[0])
     return out
+
+
+_LIST = re.compile(r"ASCENDC_TPL_(UINT|BOOL|DTYPE|DATATYPE|FORMAT)_(DECL|SEL)\(")
+
+
+def _inside(text: str, begin: int) -> str:
+    """What the bracket that ends at `begin` holds."""
+    depth = 1
+    for i in range(begin, len(text)):
+        depth += {"(": 1, ")": -1}.get(text[i], 0)
+        if not depth:
+            return text[begin:i]
+    return text[begin:]
+
+
+def _values(kind: str, words: list[str], constants: dict[str, str]) -> set[int] | None:
+    """The numbers that a list of template arguments has; None where they are not known here."""
+    flag = words.pop(0) if kind == "UINT" and words else ""
+    numbers = []
+    for word in words:
+        known = _number(re.sub(r"^C_DT_", "DT_", word), constants)
+        if not known.lstrip("-").isdigit():
+            return None
+        numbers.append(int(known))
+    if flag.endswith(("RANGE", "MIX")) or flag in ("0", "2"):
+        pairs, rest = numbers[1 : 1 + 2 * numbers[0]], numbers[1 + 2 * numbers[0] :]
+        return {n for lo, hi in zip(pairs[::2], pairs[1::2]) for n in range(lo, hi + 1)} | set(rest)
+    return set(numbers)
+
+
+def unselected(text: str, arguments: list[int], types: dict[str, int]) -> str:
+    """The arguments that a tiling function chose, as "name = value, ...", where ASCENDC_TPL_ARGS_DECL or every
+    ASCENDC_TPL_ARGS_SEL is without them, so that CANN's build has no kernel for them; else "".
+
+    types: the numbers of DT_FLOAT16 and so on.
+    """
+    text = without_dead(text).replace("\\", " ")
+    constants = {m[1] or m[4]: m[2] or m[3] or m[5] for m in _CONSTANT.finditer(text)}
+    constants |= {name: str(number) for name, number in types.items()}
+    constants |= {"true": "1", "false": "0"}
+
+    def lists(part: str) -> dict[str, set[int] | None]:
+        found = {}
+        for m in _LIST.finditer(part):
+            name, *words = [w.strip() for w in _inside(part, m.end()).split(",")]
+            found[name] = _values(m[1], words[1:] if m[1] == "UINT" and m[2] == "DECL" else words, constants)
+        return found
+
+    begins = {what: [m.end() for m in re.finditer(rf"ASCENDC_TPL_ARGS_{what}\(", text)] for what in ("DECL", "SEL")}
+    if len(begins["DECL"]) != 1:
+        return ""
+    declared = lists(_inside(text, begins["DECL"][0]))
+    chosen = dict(zip(declared, arguments))
+
+    def has(one: dict[str, set[int] | None]) -> bool:
+        return all(one.get(name) is None or value in one[name] for name, value in chosen.items())
+
+    selected = [lists(_inside(text, at)) for at in begins["SEL"]]
+    if len(declared) != len(arguments) or (has(declared) and (not selected or any(map(has, selected)))):
+        return ""
+    return ", ".join(f"{name} = {value}" for name, value in chosen.items())

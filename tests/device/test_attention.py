@@ -199,3 +199,43 @@ def test_an_attention_of_nothing_takes_a_time_that_is_a_number(rows, columns):
     end.record()
     torch.npu.synchronize()
     assert 0 < begin.elapsed_time(end) < 1
+
+
+def test_a_float_mask_needs_float_queries():
+    """torch_npu's own check (op-plugin, validate_sdpa_input): PyTorch's lets half queries have a float mask."""
+    q = torch.randn(1, 2, 16, 32).half().npu()
+    mask = torch.zeros(16, 16).npu()
+    with pytest.raises(RuntimeError, match="bool or to match query dtype, but got attn_mask.dtype: float"):
+        F.scaled_dot_product_attention(q, q, q, attn_mask=mask)
+    want = F.scaled_dot_product_attention(q, q, q)
+    for right in (mask.half(), mask == 0):
+        got = F.scaled_dot_product_attention(q, q, q, attn_mask=right)
+        torch.testing.assert_close(got.cpu(), want.cpu(), rtol=1e-3, atol=1e-3)
+    F.scaled_dot_product_attention(q.float(), q.float(), q.float(), attn_mask=mask)
+    with torch.autocast("npu", dtype=torch.float16):
+        assert F.scaled_dot_product_attention(q.float(), q.float(), q.float(), attn_mask=mask).dtype == torch.float16
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.int8, torch.int32, torch.uint8, torch.bool])
+def test_a_mask_hides_and_is_not_added(dtype):
+    import torch_npu
+
+    q = torch.randn(1, 2, 16, 32).half().npu()
+    mask = torch.zeros(16, 16, device="npu").to(dtype)
+    training = lambda: torch_npu.npu_fusion_attention(q, q, q, 2, "BNSD", atten_mask=mask)  # noqa: E731
+    prompt = lambda: torch_npu.npu_prompt_flash_attention(  # noqa: E731
+        q, q, q, num_heads=2, input_layout="BNSD", atten_mask=mask
+    )
+    scored = lambda: torch_npu.npu_fused_infer_attention_score(  # noqa: E731
+        q, q, q, num_heads=2, input_layout="BNSD", atten_mask=mask
+    )
+    for call, types in (
+        (training, (torch.uint8, torch.bool)),
+        (prompt, (torch.int8, torch.uint8, torch.bool)),
+        (scored, (torch.int8, torch.uint8, torch.bool)),
+    ):
+        if dtype in types:
+            call()
+        else:
+            with pytest.raises(RuntimeError, match=f"atten_mask is of type .*, not {str(dtype)[6:]}"):
+                call()

@@ -103,6 +103,39 @@ ASCENDC_TPL_ARGS_DECL(Op, ASCENDC_TPL_DATATYPE_DECL(T, C_DT_FLOAT16, C_DT_FLOAT,
 
 
 @pytest.mark.parametrize(
+    "dtype, times", [("float16", 1), ("float32", 1), ("float16", 2), ("float16", 5), ("float32", 3)]
+)
+def test_template_arguments_must_be_selected_together(dtype, times):
+    """CANN's build makes a kernel for each ASCENDC_TPL_ARGS_SEL; for other arguments there is none to launch."""
+    add = operator_project.load(FOLDER.parent / "op_templates")
+    x = torch.arange(64).to(getattr(torch, dtype))
+    if dtype == "float16" or times == 1:
+        result = add(x, times=times)
+        assert equal(result.outputs[0], x + times) and not result.record.findings, result.record.report()
+    else:
+        with pytest.raises(operator_project.ProjectError, match="T = 0, times = 3, last = 1"):
+            add(x, times=times)
+
+
+def test_template_arguments_that_are_not_known_here_are_taken():
+    text = """
+// ASCENDC_TPL_ARGS_SEL(ASCENDC_TPL_UINT_SEL(n, ASCENDC_TPL_UI_LIST, 9))
+constexpr int kMost = 2 + 1;
+ASCENDC_TPL_ARGS_DECL(Op, ASCENDC_TPL_UINT_DECL(n, 8, ASCENDC_TPL_UI_LIST, 1, kMost, 7), \\
+    ASCENDC_TPL_FORMAT_DECL(f, C_FORMAT_ND, C_FORMAT_NCHW), ASCENDC_TPL_BOOL_DECL(last, 1, 0));
+ASCENDC_TPL_SEL(ASCENDC_TPL_ARGS_SEL(ASCENDC_TPL_UINT_SEL(n, ASCENDC_TPL_UI_LIST, kMost),
+    ASCENDC_TPL_TILING_STRUCT_SEL(One), ASCENDC_TPL_BOOL_SEL(last, 0)),
+    ASCENDC_TPL_ARGS_SEL(ASCENDC_TPL_UINT_SEL(n, ASCENDC_TPL_UI_RANGE, 2, 0, 1, 7, 8),
+    ASCENDC_TPL_KERNEL_TYPE_SEL(ASCENDC_TPL_MIX_AIC_1_2), ASCENDC_TPL_FORMAT_SEL(f, C_FORMAT_ND)))
+"""
+    for right in ([3, 2, 0], [1, 5, 1], [7, 2, 0]):
+        assert tiling_structs.unselected(text, right, {}) == ""
+    assert tiling_structs.unselected(text, [3, 2, 1], {}) == "n = 3, f = 2, last = 1"
+    assert tiling_structs.unselected(text, [8, 2, 1], {}) == "n = 8, f = 2, last = 1"  # selected and not declared
+    assert tiling_structs.unselected("", [8], {}) == ""
+
+
+@pytest.mark.parametrize(
     "name, snake",
     [
         ("AddCustom", "add_custom"),

@@ -315,8 +315,9 @@ inline Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, con
                 " key.dim: ", k.dim(), " and value.dim: ", v.dim(), " instead.");
     optional<Tensor> seen = mask && mask->defined() ? mask : std::nullopt;
     if (seen)
-        TORCH_CHECK(seen->scalar_type() == at::kBool || seen->scalar_type() == at::kFloat || seen->dtype() == q.dtype(),
-                    "Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: ",
+        // PyTorch's own check lets a float mask through as well; torch_npu's (validate_sdpa_input there) does not.
+        TORCH_CHECK(seen->scalar_type() == at::kBool || seen->dtype() == q.dtype(),
+                    "Expected attn_mask dtype to be bool or to match query dtype, but got attn_mask.dtype: ",
                     seen->dtype(), " and  query.dtype: ", q.dtype(), " instead.");
     if (fuses(q, k, v, seen, causal))
         return std::get<0>(

@@ -18,6 +18,8 @@ void Core::start(const CoreId& which, Schedule schedule, uint32_t seed) {
         std::memset(bytes_[m], kPoison, chip.size[m]);
     }
     bool worst = schedule == Schedule::Worst;
+    empty_copies.clear();
+    empty_stores.clear();
     delayed.clear(worst, seed, block * 4 + slot());
     scalar_stores.clear();
     raw.clear();
@@ -31,10 +33,12 @@ void Core::start(const CoreId& which, Schedule schedule, uint32_t seed) {
     disputed_.clear();
     cube_state = CubeState{};
     queues.clear();
+    ended_queues = 0;
     views.clear();
     pipes.clear();
     std::memset(no_pipe, 0, sizeof no_pipe);
     top = no_pipe;
+    std::memset(allocated, 0, sizeof allocated);
     pools = 0;
     groups = 0;
     for (auto& a : flags)
@@ -90,6 +94,7 @@ CoreResult Core::finish() {
     r.writes = std::move(gm_writes);
     r.reads = gm_reads.take();
     r.steps = std::move(gm_steps);
+    r.empty_stores = std::move(empty_stores);
     r.ordered_unseen = ordered_unseen;
     r.phases = phase;
     r.may_poll = may_poll;
@@ -217,6 +222,7 @@ void Core::book_piece(const Ticket& t, Loc l, uint32_t bytes, bool write) {
     Holes& open = holes[int(l.mem)];
     if (write) {
         if (!open.empty()) open.fill(lo, hi);
+        if (!empty_copies.empty()) supplied(l.mem, lo, hi);
     } else if (checks) seen_gap_ = seen_gap_ || c.gap || (!open.empty() && open.touch(lo, hi));
     if (checks && c.race != Race::None) {
         note_race(c, t, name_of(l.mem), lo, hi);
@@ -317,6 +323,7 @@ bool Core::usable(Loc l, uint64_t bytes, bool read, Here here, const char* what,
         if (!any_filled(l, bytes))
             report("uninit-local", true, here,
                    Numbers().add("what", what).add("memory", name_of(l.mem)).add("addr", l.addr).add("bytes", bytes));
+        else if (!empty_copies.empty()) missed(l);
     }
     if (l.mem == Mem::UB) ub_top = std::max(ub_top, uint32_t(l.addr + bytes));
     return true;

@@ -18,9 +18,11 @@ Stopped stopped_at(int signal, const siginfo_t* info, void* context) {
     auto* u = static_cast<ucontext_t*>(context);
 #if defined(__x86_64__)
     s.pc = uint64_t(u->uc_mcontext.gregs[REG_RIP]);
-    s.link = (const uint64_t*)u->uc_mcontext.gregs[REG_RSP];
+    s.stack = uint64_t(u->uc_mcontext.gregs[REG_RSP]);
+    s.link = (const uint64_t*)s.stack;
 #elif defined(__aarch64__)
     s.pc = u->uc_mcontext.pc;
+    s.stack = u->uc_mcontext.sp;
     s.link = (const uint64_t*)&u->uc_mcontext.regs[30];
 #endif
     if (signal == SIGSEGV || signal == SIGBUS) s.address = uint64_t(info->si_addr);

@@ -11,6 +11,7 @@ namespace twin {
 struct Stopped {
     uint64_t address = 0;  // the address that could not be accessed; 0: the fault is of another kind
     uint64_t pc = 0;
+    uint64_t stack = 0;              // the stack pointer; 0: unknown
     const uint64_t* link = nullptr;  // where a call to an invalid address stored its return address; null: unknown
 };
 // Decodes what the host's operating system passes to a signal handler. If the stack walk itself faults on a corrupted

@@ -50,6 +50,14 @@ struct BufferView {  // a buffer that InitBuffer allocated, for the drawing of m
     uint16_t group, index;
 };
 
+struct EmptyCopy {  // a copy of no block, or of blocks of no bytes
+    Mem mem;        // of its destination; Count: GM
+    uint64_t at;    // where it begins
+    uint32_t blocks, len, block;
+    Here here;
+    Numbers numbers() const;
+};
+
 struct CoreResult {
     uint32_t block = 0;
     uint8_t core = 0;  // as in TimelineEvent
@@ -58,6 +66,7 @@ struct CoreResult {
     std::vector<TimelineEvent> events;
     std::vector<GmWrite> writes;
     std::vector<GmRead> reads;
+    std::vector<EmptyCopy> empty_stores;
     GmSteps steps;
     bool ordered_unseen = false;          // by a wait whose sender is not followed
     uint32_t phases = 0;                  // how many barriers of all cores it has passed
@@ -154,6 +163,7 @@ public:
     void clean(const uint8_t* line, bool whole);
     void check_dirty_elsewhere(uint64_t lo, uint64_t hi, Here);
     void check_stack(Here);
+    uint64_t past_stack(uint64_t fault, uint64_t pointer) const;
     uint64_t granted = 0;     // what the next raw access may be, as an API call has booked it
     bool deferring = false;   // the instruction that is being issued may be late
     uint64_t stack_from = 0;  // where the kernel's stack begins
@@ -255,6 +265,12 @@ public:
     // at: bytes on the chip, or in GM, that are read or written now.
     void settle_disputed(const uint8_t* at, uint64_t bytes, bool write);
     bool disputes() const { return !disputed_.empty(); }
+    // ---- copies that move nothing (empty_copies.cpp)
+    std::vector<EmptyCopy> empty_copies, empty_stores;  // on the chip; to GM
+    void note_empty(Loc dst, const Dma&, Here);
+    void note_empty(Gm dst, Loc src, const Dma&, Here);
+    void missed(Loc);                              // something reads there
+    void supplied(Mem, uint64_t lo, uint64_t hi);  // something is written there
     [[noreturn]] void stop(const char* code, Here here, const Numbers& n) {
         findings.add(code, true, here, n);
         throw Stop{};
@@ -304,11 +320,13 @@ public:
     };
     std::vector<LocalArray> local_arrays;
     std::vector<Queue> queues;
+    size_t ended_queues = 0;  // so many of them, from the first on, have ended
     std::deque<PipeLife> pipes;
     std::vector<BufferView> views;
     // allocation top in each memory: of the newest TPipe, or of the allocator
     uint32_t no_pipe[int(Mem::Count)] = {}, *top = no_pipe;
     int pools = 0;
+    int allocated[int(Mem::Count)] = {};  // the line of LocalMemAllocator's first tensor in each memory
     uint16_t groups = 0;
 
     // ---- flags

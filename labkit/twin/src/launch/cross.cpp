@@ -33,7 +33,10 @@ uint64_t key(uint32_t block, uint32_t event) { return uint64_t(event) << 32 | bl
 }  // namespace
 
 void cross_set(int mode, Pipe pipe, int id, Here here) {
-    core->last = here;
+    if (!known_pipe(pipe < Pipe::Count && pipe != Pipe::S, pipe, "CrossCoreSetFlag", here)) {
+        if (pipe == Pipe::All) core->join_all();
+        pipe = Pipe::S;
+    }
     if (!core->id.mixed && mode != 0 && !(mode == 1 && core->id.subs > 1)) {
         core->report("cross-mode", true, here,
                      Numbers().add("mode", mode).add("core", core->id.kind == Kind::AIC ? "AIC" : "AIV"));

@@ -7,16 +7,18 @@
 
 namespace twin {
 
-// Physical pages are used only as far as the stack grows. The guard page below turns an overflow into a fault, which is
-// reported as one.
-static constexpr size_t kGuard = 1 << 16, kStack = 1 << 20;
+// Physical pages are used only as far as the stack grows. What lies below is kept out of use, so that an overflow is a
+// fault and reported as one, also where a function steps over megabytes at once.
+static constexpr size_t kGuard = 64 << 20, kStack = 1 << 20;
 
 Fiber::Fiber() {
-    void* p = mmap(nullptr, kGuard + kStack, PROT_READ | PROT_WRITE,
-                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+    void* p = mmap(nullptr, kGuard + kStack, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
     if (p == MAP_FAILED) throw std::bad_alloc();
     stack_ = static_cast<char*>(p);
-    mprotect(stack_, kGuard, PROT_NONE);
+    if (mprotect(stack_ + kGuard, kStack, PROT_READ | PROT_WRITE)) {
+        munmap(stack_, kGuard + kStack);
+        throw std::bad_alloc();
+    }
 }
 
 Fiber::~Fiber() { munmap(stack_, kGuard + kStack); }

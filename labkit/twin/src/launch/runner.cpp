@@ -86,7 +86,7 @@ double processor_seconds() {
 // ---- a fault or a time-out stops one of the threads that run cores; it records where, and the main thread answers.
 struct Fault {
     int signal = 0;
-    uint64_t address = 0, pc = 0;
+    uint64_t address = 0, pc = 0, stack = 0;
     Core* where = nullptr;
     Object object;
 } g_fault;
@@ -102,10 +102,11 @@ bool in_kernel(void* pc) {
            (!std::strcmp(info.dli_fname, g_kernels[0]) || !std::strcmp(info.dli_fname, g_kernels[1]));
 }
 
-[[noreturn]] void faulted(int signal, uint64_t address, uint64_t pc, const uint64_t* link = nullptr) {
+[[noreturn]] void faulted(int signal, const Stopped& s) {
     static volatile sig_atomic_t taken = 0;
     if (__sync_lock_test_and_set(&taken, 1) == 0) {
-        g_fault = {signal, address, own_place(pc, link, in_kernel), core, {}};
+        uint64_t stack = core ? core->past_stack(s.address, s.stack) : 0;
+        g_fault = {signal, s.address, own_place(s.pc, s.link, in_kernel), stack, core, {}};
         // here, not in the main thread: the loader's lock may be this thread's, for ever
         g_fault.object = object_of(g_fault.pc);
         sem_post(&g_event);
@@ -113,17 +114,14 @@ bool in_kernel(void* pc) {
     for (;;) pause();  // the process ends as soon as the main thread has answered
 }
 
-void on_fault(int signal, siginfo_t* info, void* context) {
-    Stopped s = stopped_at(signal, info, context);
-    faulted(signal, s.address, s.pc, s.link);
-}
+void on_fault(int signal, siginfo_t* info, void* context) { faulted(signal, stopped_at(signal, info, context)); }
 
 void catch_faults() {
     // Faults in a kernel's threads need a stack of their own: the thread's may be the one that overflowed.
     struct sigaction a{};
     a.sa_sigaction = on_fault;
     a.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
-    when_leaving([](void* caller) { faulted(kLeft, 0, uint64_t(caller) - 1); });
+    when_leaving([](void* caller) { faulted(kLeft, {0, uint64_t(caller) - 1}); });
     for (int s : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGUSR1}) sigaction(s, &a, nullptr);
 }
 
@@ -264,7 +262,8 @@ void answer(const LaunchResult& r, const std::string& fault = "") {
 std::string fault_json(const char* kind) {
     Here last = g_fault.where ? g_fault.where->last : Here{nullptr, 0};
     return "{\"kind\":" + json_string(kind) + ",\"signal\":" + std::to_string(g_fault.signal) +
-           ",\"address\":" + std::to_string(g_fault.address) + "," + object_json(g_fault.object) +
+           ",\"address\":" + std::to_string(g_fault.address) + ",\"stack\":" + std::to_string(g_fault.stack) +
+           ",\"limit\":" + std::to_string(Core::kStack) + "," + object_json(g_fault.object) +
            ",\"block\":" + std::to_string(g_fault.where ? g_fault.where->block : 0) +
            ",\"file\":" + json_string(last.file ? last.file : "") + ",\"line\":" + std::to_string(last.line) + "}";
 }

@@ -126,6 +126,14 @@ void Core::check_stack(Here here) {
     report("stack", true, here, Numbers().add("used", used / 1024 * 1024).add("limit", kStack));
 }
 
+// Whether a fault lies where the host's stack has ended and a function's frame goes on: the bytes that the kernel wants
+// of it, else 0.
+uint64_t Core::past_stack(uint64_t fault, uint64_t pointer) const {
+    constexpr uint64_t kPage = 4096, kHost = 1 << 20;  // of a fiber, less what stands on it before the kernel
+    uint64_t end = stack_from - kHost + kPage;
+    return pointer && fault < end && pointer < end + kPage && fault + kPage >= pointer ? stack_from - pointer : 0;
+}
+
 // ---------------------------------------------------------------- raw pointers
 // The compiler calls these before each access through a pointer in the kernel's own code (-fsanitize=kernel-address,
 // see labkit/build/compiler.py).

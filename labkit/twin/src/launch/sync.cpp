@@ -5,8 +5,30 @@ namespace twin {
 
 static std::string event_name(Pipe from, Pipe to) { return std::string(name_of(from)) + "_" + name_of(to); }
 
-static Core::Flag& flag(Pipe from, Pipe to, int id, const char* call, Here here) {
+bool known_pipe(bool there, Pipe p, const char* call, Here here) {
     core->last = here;
+    if (there) return true;
+    const char* name = p == Pipe::All ? "ALL" : p < Pipe::Count ? name_of(p) : "?";
+    core->report("event-pipe", true, here, Numbers().add("call", call).add("pipe", std::string("PIPE_") + name));
+    return false;
+}
+
+// A kernel of one kind of core names a pipe of the other. In a mixed one each kind may pass by the other's code.
+static void want_own_pipe(Pipe p, const char* call, Here here) {
+    bool cube = core->id.kind == Kind::AIC,
+         other = cube ? p == Pipe::V : p == Pipe::M || p == Pipe::MTE1 || p == Pipe::FIX;
+    if (other && !core->id.mixed)
+        core->report("event-core", true, here,
+                     Numbers()
+                         .add("call", call)
+                         .add("pipe", std::string("PIPE_") + name_of(p))
+                         .add("core", cube ? "AIC" : "AIV"));
+}
+
+static Core::Flag& flag(Pipe from, Pipe to, int id, const char* call, Here here) {
+    for (Pipe p : {from, to})
+        if (!known_pipe(p < Pipe::Count, p, call, here)) throw Stop{};
+    for (Pipe p : {from, to}) want_own_pipe(p, call, here);
     if (id < 0 || id > 7)
         core->stop("event-id", here, Numbers().add("call", call).add("event", event_name(from, to)).add("id", id));
     return core->flags[int(from)][int(to)][id];
@@ -65,7 +87,8 @@ void wait_flag(Pipe from, Pipe to, int id, Here here) {
 }
 
 void barrier(Pipe p, Here here) {
-    core->last = here;
+    if (!known_pipe(p < Pipe::Count || p == Pipe::All, p, "PipeBarrier", here)) p = Pipe::All;
+    want_own_pipe(p, "PipeBarrier", here);
     core->trace.spend(chip.scalar_issue);
     if (p == Pipe::All) return core->join_all();
     core->known[int(p)].done = core->issued[int(p)];  // its instructions begin in order, but copies may overlap

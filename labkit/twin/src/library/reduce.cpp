@@ -110,7 +110,7 @@ void fold(Op op, const Fold& f, Here here) {
     Call c(op, here);
     c.in(f.src, all, bits ? "src0" : "src").out(f.dst, uint64_t(results) * size);
     if (bits) c.in(f.other, all, "src1");
-    else c.whole("inner", f.stride, kBlock / size);
+    else c.whole("inner", f.stride, kBlock / size).least("inner", f.stride, f.last);
     uint64_t least = scratch_of(op, f);
     c.scratch(f.tmp, least, least);
     if (!c.begin()) return;

@@ -8,6 +8,7 @@ std::shared_ptr<Ready> prepare(MatmulState& s, const MatmulCores& cores, const B
     auto ready = std::make_shared<Ready>();
     Ready& r = *ready;
     Product& p = r.p;
+    s.given = false;
     p.m = is_format(s.kind->a, CubeFormat::VECTOR) || is_format(s.kind->a, CubeFormat::SCALAR) ? 1 : s.single_m;
     p.n = s.single_n, p.k = s.single_k;
     p.base_m = s.tiling.baseM, p.base_n = s.tiling.baseN;

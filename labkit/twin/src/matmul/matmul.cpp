@@ -25,10 +25,14 @@ void matmul_init(MatmulState& s, const AscendC::tiling::TCubeTiling* t, Here her
     s.ready = true;
     s.m = t->M, s.n = t->N, s.ka = t->Ka, s.kb = t->Kb, s.kc = 0;
     s.single_m = t->singleCoreM, s.single_n = t->singleCoreN, s.single_k = t->singleCoreK;
+    s.given = false;
     s.at = -1;
 }
 
-void matmul_org(MatmulState& s, int m, int n, int ka, int kb, int kc) {
+void matmul_org(MatmulState& s, int m, int n, int ka, int kb, int kc, Here here) {
+    core->last = here;
+    bool other = s.m != m || s.n != n || s.ka != ka || s.kb != kb || s.kc != kc;
+    if (s.given && other && core->checks) core->report("matmul-late", false, here, Numbers());
     s.m = m, s.n = n, s.ka = ka, s.kb = kb, s.kc = kc;
     s.at = -1;
 }
@@ -37,6 +41,7 @@ void matmul_single(MatmulState& s, int m, int n, int k) {
     if (m > 0) s.single_m = m;
     if (n > 0) s.single_n = n;
     if (k > 0) s.single_k = k;
+    s.given = true;
     s.at = -1;
 }
 
@@ -48,16 +53,21 @@ void matmul_set(MatmulState& s, MatmulOperand& side, const MatmulOperand& o, Her
     if (o.trans && !kind.trans)
         core->report("matmul-trans", !turned, here, Numbers().add("what", &side == &s.a ? "A" : "B"));
     side = o;
+    s.given = true;
     s.at = -1;
 }
 
 void matmul_set_bias(MatmulState& s, const MatmulOperand& o, Here) {
     s.bias = o;
     s.has_bias = true;
+    s.given = true;
     s.at = -1;
 }
 
-void matmul_end(MatmulState& s) { s.at = -1; }
+void matmul_end(MatmulState& s) {
+    s.at = -1;
+    s.given = false;
+}
 
 Walk walk_of(const MatmulState& s) {
     Walk w;

@@ -59,6 +59,12 @@ bool gm_route(Mem local, bool in, const Dma& d, Here here) {
     return false;
 }
 
+// Between GM and UB whole elements move, unless DataCopyPad counts bytes; L1 takes any address.
+static void want_whole_elements(Gm g, Mem local, const Dma& d, Here here) {
+    if (d.pad || local != Mem::UB || uint64_t(g.ptr) % d.elem == 0) return;
+    core->report("gm-align", true, here, Numbers().add("off", uint64_t(g.ptr) % d.elem).add("elem", unsigned(d.elem)));
+}
+
 bool plausible(Dma& d, Here here) {
     if (d.blocks > 4095 || (d.pad && d.len > 2097151) || (d.pad && (d.left * d.elem > 32u || d.right * d.elem > 32u))) {
         core->report("copy-params", true, here,
@@ -70,6 +76,13 @@ bool plausible(Dma& d, Here here) {
                          .add("elem", unsigned(d.elem)));
         return false;
     }
+    if (d.pad && d.len % d.whole)
+        core->report("pad-length", true, here,
+                     Numbers()
+                         .add("len", d.len)
+                         .add("elem", unsigned(d.whole))
+                         .add("over", d.len % d.whole)
+                         .add("down", d.len / d.whole * d.whole));
     if (!d.pad && d.len % 32) {
         uint32_t cut = d.len % 32;
         core->report("copy-truncated", true, here,
@@ -132,13 +145,14 @@ void copy_in(Loc dst, Gm src, const Dma& asked, Here here) {
     }
     Dma d = asked;
     core->last = here;
-    if (!moves(d)) return;
+    if (!moves(d)) return core->note_empty(dst, d, here);
     if ((dst.pos < kNowhere && !gm_route(dst.mem, true, d, here)) || !plausible(d, here))
         return core->refuse(dst, dst.bytes);
     uint32_t piece = d.pad ? (d.len + (d.left + d.right) * d.elem + 31) / 32 * 32 : d.len;
     if (!core->usable(dst, extent(d, d.dst_stride, piece), false, here, "dst") ||
         !core->gm_usable(src, extent(d, d.src_stride, d.len), false, here, d.pad))
         return core->refuse(dst, extent(d, d.dst_stride, piece));
+    want_whole_elements(src, dst.mem, d, here);
     core->settle_exposed();
     if (!core->cache.empty()) check_stale(src, extent(d, d.src_stride, d.len), here);
     auto t = core->issue(Pipe::MTE2, Op::CopyIn, here);
@@ -163,11 +177,12 @@ void copy_in(Loc dst, Gm src, const Dma& asked, Here here) {
 void copy_out(Gm dst, Loc src, const Dma& asked, Here here) {
     Dma d = asked;
     core->last = here;
-    if (!moves(d)) return core->skip();
+    if (!moves(d)) return core->note_empty(dst, src, d, here);
     if ((src.pos < kNowhere && !gm_route(src.mem, false, d, here)) || !plausible(d, here) ||
         !core->usable(src, extent(d, d.src_stride, d.len), true, here, "src") ||
         !core->gm_usable(dst, extent(d, d.dst_stride, d.len), true, here, d.pad))
         return core->skip();
+    want_whole_elements(dst, src.mem, d, here);
     AtomicMode atomic = core->registers.atomic;
     auto t = core->issue(Pipe::MTE3, Op::CopyOut, here);
     book_local(t, src, d, d.src_stride, d.len, false);

@@ -40,7 +40,7 @@ bool reads_own(Loc dst, Loc src, const Dma& d) {
 }
 
 void move(Loc dst, Loc src, Dma d, LocalRoute r, Here here) {
-    if (!moves(d)) return;
+    if (!moves(d)) return core->note_empty(dst, d, here);
     if (!plausible(d, here)) return core->refuse(dst, d.len);
     uint64_t dn = extent(d, d.dst_stride, d.len);
     if (!core->usable(src, extent(d, d.src_stride, d.len), true, here, "src") ||

@@ -289,6 +289,10 @@ Loc local_alloc(Mem m, uint8_t pos, uint32_t at, uint64_t bytes, Here here) {
     core->last = here;
     for (auto& p : core->pipes)
         if (p.open && p.used) core->report("alloc-mixed", true, here, Numbers());
+    if (!at && bytes && core->allocated[int(m)])
+        core->report("alloc-twice", false, here,
+                     Numbers().add("memory", name_of(m)).add("first_line", core->allocated[int(m)]));
+    if (bytes && !core->allocated[int(m)]) core->allocated[int(m)] = here.line;
     fits(m, at, 1, bytes, "LocalMemAllocator", here);
     core->top[int(m)] = uint32_t(at + bytes);
     show(pos, 2, at, uint32_t(bytes), 1);

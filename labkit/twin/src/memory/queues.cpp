@@ -140,10 +140,33 @@ uint8_t queue_position(uint8_t src, uint8_t dst) {
 
 // ---- buffers and their events
 
+// Reset() and Init() again and again leave entries whose memory others have: beyond this many they are used again, so
+// that no kernel pays for all the buffers that it ever had.
+constexpr size_t kManyBuffers = 256;
+
+// The first of `num` consecutive entries that are nobody's, or the end.
+static size_t ended_buffers(uint32_t num) {
+    const auto& all = core->buffers;
+    uint32_t run = 0;
+    for (size_t i = 1; i < all.size(); i++) {
+        const Core::Buffer& b = all[i];
+        bool ended = b.loose && !b.len && b.queued.id < 0 && b.freed.id < 0;
+        run = ended ? run + 1 : 0;
+        if (run == num) return i + 1 - num;
+    }
+    return all.size();
+}
+
 uint16_t reserve_buffers(uint32_t num, int owner) {
-    size_t first = core->buffers.size();
-    core->buffers.resize(first + num);
-    for (size_t i = first; i < first + num; i++) core->buffers[i].owner = owner;
+    auto& all = core->buffers;
+    size_t first = all.size() < kManyBuffers ? all.size() : ended_buffers(num);
+    if (first == all.size()) all.resize(first + num);
+    for (size_t i = first; i < first + num; i++) {
+        uint16_t gen = all[i].gen;  // tensors of its former life stay recognisable
+        all[i] = {};
+        all[i].gen = gen;
+        all[i].owner = owner;
+    }
     return uint16_t(first);
 }
 
@@ -315,10 +338,12 @@ int queue_count(int id) { return int(queue_at(id, core->last).fifo.size()); }
 int queue_state(const Loc& l) { return l.buf ? int(core->buffers[l.buf].state) : 0; }
 
 void end_queues(int pipe) {
-    for (auto& q : core->queues) {
-        if (!q.alive || q.pipe != pipe) continue;
-        check(q);
-        q.alive = false;
+    auto& all = core->queues;
+    while (core->ended_queues < all.size() && !all[core->ended_queues].alive) core->ended_queues++;
+    for (size_t i = core->ended_queues; i < all.size(); i++) {
+        if (!all[i].alive || all[i].pipe != pipe) continue;
+        check(all[i]);
+        all[i].alive = false;
     }
 }
 

@@ -94,6 +94,7 @@ struct Dma {
     bool pad = false, fill = false;
     uint16_t left = 0, right = 0;  // padded elements
     uint8_t elem = 1;              // bytes of an element
+    uint8_t whole = 1;             // documented: len is a multiple of it
     uint64_t value = 0;            // bits of the padding value
 };
 constexpr uint64_t kMostBytes = 0xffffffe0;  // a longer copy is out of bounds all the same
@@ -147,6 +148,7 @@ uint8_t* address(Loc);
 void set_flag(Pipe from, Pipe to, int id, Here);
 void wait_flag(Pipe from, Pipe to, int id, Here);
 void barrier(Pipe, Here);
+bool known_pipe(bool there, Pipe, const char* call, Here);  // not there: no flag has such an end
 int event_id(Pipe from, Pipe to, bool reserve, Here);
 void event_release(Pipe from, Pipe to, int id, Here);
 

@@ -59,7 +59,8 @@ struct MatmulState {
     int32_t batch_a = 1, batch_b = 1, batch_out = 1;
     bool hf32 = false, hf32_zero = false;
     uint64_t user_info = 0, self_data = 0;
-    int32_t at = -1;  // which block Iterate stands on; -1 before the first
+    bool given = false;  // an operand or this core's shape, for the product to come
+    int32_t at = -1;     // which block Iterate stands on; -1 before the first
     bool async = false, waiting = false;
     uint64_t ready_at = 0;  // stamp: when the results of a call are there
     uint64_t fetched = 0;   // elements of the workspace handed out so far
@@ -77,7 +78,7 @@ struct MatmulCall {
 // false: this core returns from the kernel here (the AIC of a mixed kernel, which serves the AIVs).
 bool matmul_register(const MatmulKind&, Here);
 void matmul_init(MatmulState&, const AscendC::tiling::TCubeTiling*, Here);
-void matmul_org(MatmulState&, int m, int n, int ka, int kb, int kc);
+void matmul_org(MatmulState&, int m, int n, int ka, int kb, int kc, Here);
 void matmul_single(MatmulState&, int m, int n, int k);  // negative: unchanged
 void matmul_set(MatmulState&, MatmulOperand& side, const MatmulOperand&, Here);
 void matmul_set_bias(MatmulState&, const MatmulOperand&, Here);

@@ -66,9 +66,11 @@ public:
         detail::merge(t, MM_CFG);
         ::twin::matmul_init(s_, &t, here);
     }
-    void SetOrgShape(int orgM, int orgN, int orgK) { ::twin::matmul_org(s_, orgM, orgN, orgK, orgK, 0); }
-    void SetOrgShape(int orgM, int orgN, int orgKa, int orgKb, int orgKc = 0) {
-        ::twin::matmul_org(s_, orgM, orgN, orgKa, orgKb, orgKc);
+    void SetOrgShape(int orgM, int orgN, int orgK, TWIN_HERE) {
+        ::twin::matmul_org(s_, orgM, orgN, orgK, orgK, 0, here);
+    }
+    void SetOrgShape(int orgM, int orgN, int orgKa, int orgKb, int orgKc = 0, TWIN_HERE) {
+        ::twin::matmul_org(s_, orgM, orgN, orgKa, orgKb, orgKc, here);
     }
     void SetSingleShape(int singleM, int singleN, int singleK) { ::twin::matmul_single(s_, singleM, singleN, singleK); }
     void SetTail(int tailM = -1, int tailN = -1, int tailK = -1) { ::twin::matmul_single(s_, tailM, tailN, tailK); }

@@ -49,6 +49,7 @@ template <typename T>::twin::Dma pad_in(uint32_t count, uint32_t len, uint32_t s
     d.len = len;
     d.src_stride = uint64_t(len) + src;
     d.elem = sizeof(T) == 8 ? 4 : sizeof(T);
+    d.whole = sizeof(T);
     d.left = uint16_t(left * (sizeof(T) / d.elem));
     d.right = uint16_t(right * (sizeof(T) / d.elem));
     d.dst_stride = up32(len + (d.left + d.right) * d.elem) + dst * 32ull;
@@ -64,7 +65,7 @@ template <typename T>::twin::Dma pad_out(uint32_t count, uint32_t len, uint32_t 
     d.src_stride = up32(len) + src * 32ull;
     d.dst_stride = uint64_t(len) + dst;
     d.pad = true;
-    d.elem = sizeof(T);
+    d.elem = d.whole = sizeof(T);
     return d;
 }
 template <typename T, PaddingMode mode> constexpr void check_pad() {

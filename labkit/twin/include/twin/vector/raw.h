@@ -65,8 +65,8 @@ TWIN_RAW(vmins, Mins)
 TWIN_RAW(vlrelu, LeakyRelu)
 #undef TWIN_RAW
 
-template <typename T, typename V> void vector_dup(T* dst, V value, ::twin::Arg8 repeat, ::twin::Arg16 dBlk, uint16_t,
-                                                  ::twin::Arg8 dRep, uint8_t, TWIN_HERE) {
+template <typename T, typename V> void vector_dup(T* dst, V value, ::twin::Arg8 repeat, ::twin::Arg16 dBlk,
+                                                  ::twin::Arg16, ::twin::Arg8 dRep, ::twin::Arg8, TWIN_HERE) {
     AscendC::Duplicate<T, false>(::twin::tensor_at(dst, here), T(value), uint64_t(0), repeat, dBlk, dRep, here);
 }
 
@@ -158,8 +158,8 @@ TWIN_RAW_ROUNDED(vconv_bf162s32, int32_t, bfloat16_t)
 #undef TWIN_RAW
 
 // ---- copies: `count` bursts of so many blocks, and the gaps between them
-inline void copy_ubuf_to_ubuf(void* dst, void* src, uint8_t, uint16_t count, uint16_t blocks, uint16_t srcGap,
-                              uint16_t dstGap, TWIN_HERE) {
+inline void copy_ubuf_to_ubuf(void* dst, void* src, ::twin::Arg8, ::twin::Arg16 count, ::twin::Arg16 blocks,
+                              ::twin::Arg16 srcGap, ::twin::Arg16 dstGap, TWIN_HERE) {
     AscendC::DataCopy(::twin::tensor_at((uint8_t*)dst, here), ::twin::tensor_at((uint8_t*)src, here),
                       AscendC::DataCopyParams(count, blocks, srcGap, dstGap), here);
 }
