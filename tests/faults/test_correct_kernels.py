@@ -222,6 +222,12 @@ def block_reduce(k, repeats):
     return [x, None, None, None, repeats], [x.reshape(-1, 16).max(1), whole, x[0::2] + x[1::2]]
 
 
+@case(1, 2, 30)
+def sums_in_one_place(k, repeats):
+    x = np.floor(values(repeats * 64, F32, -8, 8))
+    return [x, None, None, repeats], [x.reshape(-1, 64).sum(0), 2 * x.reshape(-1, 64).sum(0)]
+
+
 @case(128, 1024)
 def shift_left(k, n):
     x = values(n, F32)

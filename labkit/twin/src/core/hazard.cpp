@@ -320,6 +320,11 @@ Shadow Core::lanes_off(const Operand& o) const {
 
 void Core::check_repeats(const Ticket& t, const Operand& d) {
     bool adds = t.op == Op::MulAddDst || t.op == Op::Axpy || t.op == Op::FusedMulAdd || t.op == Op::MulAddRelu;
+    bool gathers = adds;  // the destination is read as well
+    for (const Operand& s : instruction.operands) gathers = gathers || (!s.write && s.lo == d.lo);
+    if (instruction.lanes.times > 1 && !d.rows() && !d.rep && !gathers && instruction.operands.size() > 1)
+        report("repeat-lost", false, t.access.here,
+               Numbers().add("times", uint64_t(instruction.lanes.times)).add("bytes", uint64_t(d.bytes)));
     for (const Operand& s : instruction.operands) {
         if (adds && s.lo == d.lo && s.blk == d.blk && s.rep == d.rep) continue;  // the destination, which is read too
         if (s.write || s.rows() || !repeats_overlap(d, s, instruction.lanes)) continue;
