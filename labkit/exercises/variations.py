@@ -463,7 +463,7 @@ def repaired(
             break
         if text != before and is_right(text):
             new, old, code = apart(before, text)
-            if not new and _by_chance(old, ours):
+            if _by_chance(old, new, ours):
                 continue
             found.add(messages.text(f"variation.{key}") if key else put_right(old, new, code))
             if len(found) > 1 if coarse else len(new) + len(old) <= SHORT:
@@ -473,10 +473,15 @@ def repaired(
     return min(found, key=len, default="")  # a change at many places says less than one at one
 
 
-def _by_chance(old: str, ours: Template) -> bool:
-    """Is what would be put in a small factor that stands nowhere in our text? It fits these cases, no more."""
-    factor = re.fullmatch(r"[*/] ?(\d+)\.0", old)
-    return bool(factor) and len(factor[1]) < 3 and not re.search(rf"\b{factor[1]}\b", "\n".join(ours.lines))
+def _by_chance(put: str, new: str, ours: Template) -> bool:
+    """Is what would be put in a small factor, or a call around something, that stands nowhere in our text? It fits
+    these cases, no more. new: what the answer has in its place."""
+    right, more = "\n".join(ours.lines), put.removeprefix(new) if new else put
+    factor = re.fullmatch(r" ?[*/] ?(\d+)\.0", more)
+    call = re.fullmatch(r"(sorted|set|round|int)\((.*)\)", put)
+    if call and new and call[2] == new:
+        return not re.search(rf"\b{call[1]}\b", right)
+    return bool(factor) and len(factor[1]) < 3 and not re.search(rf"\b{factor[1]}\b", right)
 
 
 def _mended(tree: ast.Module, theirs: Template, only_usual: bool = False) -> Iterator[tuple[str, str]]:
