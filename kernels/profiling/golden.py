@@ -160,7 +160,7 @@ def idle_cases(seed, quick):
     streams = rows(("A", 0.0, 6.0, 0), ("B", 2.0, 2.0, 1), ("C", 5.0, 3.0, 1))
     inside = rows(("A", 0.0, 8.0, 0), ("B", 1.0, 1.0, 1), ("C", 9.0, 1.0, 0))
     edges = rows(("A", -2.0, 4.0, 0), ("B", 9.0, 5.0, 0))
-    outside = rows(("A", -5.0, 2.0, 0), ("B", 1.0, 5.0, 0), ("C", 12.0, 3.0, 0), ("D", 13.0, 1.0, 1))
+    outside = rows(("A", -5.0, 2.0, 0), ("B", 1.0, 5.3, 0), ("C", 12.0, 3.0, 0), ("D", 13.0, 1.0, 1))
     shuffled = rows(("C", 8.0, 2.0, 0), ("A", 2.0, 3.0, 0), ("B", 5.0, 1.0, 0))
     exact = (1e-9, 1e-12)
     return [
@@ -170,7 +170,7 @@ def idle_cases(seed, quick):
         Case("kernels across the borders", (edges, 0.0, 10.0), 0.7, tolerance=exact),
         Case("rows in another order", (shuffled, 0.0, 10.0), 0.4, tolerance=exact),
         Case("no kernel", (rows(), 0.0, 10.0), 1.0, tolerance=exact),
-        Case("kernels before and behind it", (outside, 0.0, 10.0), 0.5, tolerance=exact),
+        Case("kernels before and behind it", (outside, 0.0, 10.0), 0.47, tolerance=exact),
     ]
 
 
@@ -326,11 +326,7 @@ def cast_cases(seed, quick):
     g = torch.Generator().manual_seed(seed)
     x = torch.randint(-2, 3, (8, 16), generator=g).float() / 4
     made = []
-    for name, count in (
-        (say("three layers", "三层"), 3),
-        (say("five layers", "五层"), 5),
-        (say("one layer", "一层"), 1),
-    ):
+    for name, count in ((say("three layers", "三层"), 3), (say("two layers", "两层"), 2)):
         expected = x.half()
         for layer in _layers(seed, count).layers:
             expected = F.relu(layer(expected))

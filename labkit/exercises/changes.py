@@ -96,6 +96,15 @@ def changes(node: ast.AST, given: str) -> Iterator[Change]:
             yield "number", names, lambda n, step=step: ast.Constant(n.value + step)
 
 
+def is_module(node: ast.AST) -> bool:
+    return isinstance(node, ast.Attribute) and getattr(node.value, "id", "") in ("torch", "math", "np", "nn", "F")
+
+
+def block_of(node: ast.AST, name: str) -> list:
+    block = getattr(node, name, None)
+    return block if isinstance(block, list) else []
+
+
 def copied(node: Any) -> Any:
     """A tree as copy.deepcopy copies it, some times as fast: hundreds are made at a check."""
     if not isinstance(node, ast.AST):
@@ -350,6 +359,17 @@ def around_number(nodes: list[ast.AST], one: ast.AST) -> str:
             break
         one, text = above, ast.unparse(above)
     return text
+
+
+def by_chance(put: str, new: str, right: str) -> bool:
+    """Is what would be put in a small factor, or a call around something, that stands nowhere in our text, `right`? It
+    fits these cases, no more. new: what the answer has in its place."""
+    more = put.removeprefix(new) if new else put
+    factor = re.fullmatch(r" ?[*/] ?(\d+)\.0", more)
+    call = re.fullmatch(r"(sorted|set|round|int)\((.*)\)", put)
+    if call and new and call[2] == new:
+        return not re.search(rf"\b{call[1]}\b", right)
+    return bool(factor) and len(factor[1]) < 3 and not re.search(rf"\b{factor[1]}\b", right)
 
 
 def apart(before: str, after: str) -> tuple[str, str, str]:

@@ -26,7 +26,19 @@ from labkit import messages, paths
 from labkit.exercises import kernel_changes
 from labkit.exercises.alike import bears, common, nearest, whole, words
 from labkit.exercises.cases import Case, tolerance_of
-from labkit.exercises.changes import LONGEST, SHORT, apart, around_number, changes, copied, mends, one_of_pair
+from labkit.exercises.changes import (
+    LONGEST,
+    SHORT,
+    apart,
+    around_number,
+    block_of,
+    by_chance,
+    changes,
+    copied,
+    is_module,
+    mends,
+    one_of_pair,
+)
 from labkit.exercises.diagnose import mismatches, tensor_to_numpy
 from labkit.exercises.kernel_text import differences
 from labkit.exercises.spec import Spec
@@ -202,7 +214,8 @@ def difference_sentence(
     except (IndexError, KeyError):  # brackets that do not match
         return ""
     those = [d for d in those if d.at_one_place(alike)] if alike else those
-    those = those if len(those) <= most else []
+    if len(those) > most:
+        return ""
     if one := next((d for d in those if is_right(d.back)), None):
         return _elsewhere(one.old, one.back, source) if not one.new else put_right(one.old, one.new, one.code)
     one = next((d for d in those[:MOST_BUILT] if agrees(d.there)), None) if agrees else None
@@ -356,33 +369,28 @@ def _moved(tree: ast.Module, nodes: list[ast.AST], places: list[int]) -> Iterato
     inside = {id(nodes[k]) for k in places}
     for k in range(len(nodes)):
         for name in ("body", "orelse", "finalbody"):
-            for at, loop in enumerate(_block(nodes[k], name)):
+            for at, loop in enumerate(block_of(nodes[k], name)):
                 if not isinstance(loop, _LOOPS) or id(loop) not in inside:
                     continue
                 for number, one in enumerate(loop.body):
                     if len(loop.body) > 1 and isinstance(one, (ast.Expr, ast.Assign, ast.AugAssign)):
                         for key, step in ("behind-loop", 1), ("before-loop", 0):
                             other = copied(tree)
-                            block = _block(list(ast.walk(other))[k], name)
+                            block = block_of(list(ast.walk(other))[k], name)
                             block.insert(at + step, block[at].body.pop(number))
                             yield key, {"code": ast.unparse(one)}, ast.unparse(other), one.lineno
-                behind = _block(nodes[k], name)[at + 1 : at + 2]
+                behind = block_of(nodes[k], name)[at + 1 : at + 2]
                 if behind and isinstance(behind[0], (ast.Expr, ast.Assign, ast.AugAssign)):
                     other = copied(tree)
-                    block = _block(list(ast.walk(other))[k], name)
+                    block = block_of(list(ast.walk(other))[k], name)
                     block[at].body.append(block.pop(at + 1))
                     yield "into-loop", {"code": ast.unparse(behind[0])}, ast.unparse(other), behind[0].lineno
-
-
-def _block(node: ast.AST, name: str) -> list:
-    block = getattr(node, name, None)
-    return block if isinstance(block, list) else []
 
 
 def _names(tree, nodes, places, given: str) -> Iterator[tuple[str, dict[str, str], str, int]]:
     """Two names that the learner has seen exchanged everywhere; then one in the place of another at one spot."""
     loads = [k for k in places if isinstance(nodes[k], ast.Name) and isinstance(nodes[k].ctx, ast.Load)]
-    called = {id(n.func) for n in nodes if isinstance(n, ast.Call)} | {id(n.value) for n in nodes if _is_module(n)}
+    called = {id(n.func) for n in nodes if isinstance(n, ast.Call)} | {id(n.value) for n in nodes if is_module(n)}
     loads = [k for k in loads if id(nodes[k]) not in called and re.search(rf"\b{nodes[k].id}\b", given)]
     names = list(dict.fromkeys(nodes[k].id for k in loads))[:_MOST]
     for a, b in ((a, b) for i, a in enumerate(names) for b in names[i + 1 :]):
@@ -402,10 +410,6 @@ def _names(tree, nodes, places, given: str) -> Iterator[tuple[str, dict[str, str
                 count = sum(nodes[j].id == new for j in loads)
                 told = {"a": new, "old": nodes[k].id, "count": str(count), "within": ast.unparse(around)}
                 yield "other-name", told, ast.unparse(other), nodes[k].lineno
-
-
-def _is_module(node: ast.AST) -> bool:
-    return isinstance(node, ast.Attribute) and getattr(node.value, "id", "") in ("torch", "math", "np", "nn", "F")
 
 
 def _changed(tree: ast.Module, spots: list[tuple[int, int]], given: str) -> str:
@@ -463,7 +467,7 @@ def repaired(
             break
         if text != before and is_right(text):
             new, old, code = apart(before, text)
-            if _by_chance(old, new, ours):
+            if by_chance(old, new, "\n".join(ours.lines)):
                 continue
             found.add(messages.text(f"variation.{key}") if key else put_right(old, new, code))
             if len(found) > 1 if coarse else len(new) + len(old) <= SHORT:
@@ -471,17 +475,6 @@ def repaired(
     if coarse:
         return found.pop() if len(found) == 1 else ""
     return min(found, key=len, default="")  # a change at many places says less than one at one
-
-
-def _by_chance(put: str, new: str, ours: Template) -> bool:
-    """Is what would be put in a small factor, or a call around something, that stands nowhere in our text? It fits
-    these cases, no more. new: what the answer has in its place."""
-    right, more = "\n".join(ours.lines), put.removeprefix(new) if new else put
-    factor = re.fullmatch(r" ?[*/] ?(\d+)\.0", more)
-    call = re.fullmatch(r"(sorted|set|round|int)\((.*)\)", put)
-    if call and new and call[2] == new:
-        return not re.search(rf"\b{call[1]}\b", right)
-    return bool(factor) and len(factor[1]) < 3 and not re.search(rf"\b{factor[1]}\b", right)
 
 
 def _mended(tree: ast.Module, theirs: Template, only_usual: bool = False) -> Iterator[tuple[str, str]]:

@@ -46,11 +46,21 @@ def test_a_check_that_ended_early_knows_nothing_of_the_others():
 @pytest.mark.parametrize(
     "sizes, wrong, blocks, said",
     [
-        ((16, 49, 33, 784), "12", 1, "Right in the 2 cases in which `area` is a multiple of 16, wrong in the 2 in which it is"),
+        (
+            (16, 49, 33, 784),
+            "12",
+            1,
+            "Right in the 2 cases in which `area` is a multiple of 16, wrong in the 2 in which it is",
+        ),
         ((8, 49, 33, 40), "12", 1, "is a multiple of 8,"),
         ((16, 49, 33, 48), "1", 1, "Right in 3 of 4 cases. Wrong in: 1."),  # one wrong case has much of its own
         ((16, 49, 33, 784), "02", 1, "Right in 2 of 4 cases. Wrong in: 0; 2."),
-        ((3, 5, 9, 13), "01", 8, "Right in the 2 cases in which `area` is at least the number of blocks, wrong in the 2"),
+        (
+            (3, 5, 9, 13),
+            "01",
+            8,
+            "Right in the 2 cases in which `area` is at least the number of blocks, wrong in the 2",
+        ),
     ],
 )
 def test_a_size_that_tells_wrong_from_right(sizes, wrong, blocks, said):

@@ -13,6 +13,7 @@ from places import REPO
 
 from labkit.exercises import alike, kernel_changes, kernel_text, known_mistakes, session, variations
 from labkit.exercises.cases import Case
+from labkit.exercises.changes import by_chance
 from labkit.exercises.judge import examine
 from labkit.exercises.spec import load, load_all
 from labkit.exercises.stub import parse, template
@@ -287,12 +288,6 @@ def test_one_change_makes_it_right(cell, said):
     assert (REPO / "data" / "kernel_variations.csv").is_file()
 
 
-def test_a_small_factor_that_fits_by_chance_is_not_proposed():
-    halved = parse(PYTHON.replace("// n", "// n // 2"), "#")
-    assert variations._by_chance("* 2.0", parse(PYTHON, "#")) and not variations._by_chance("* 2.0", halved)
-    assert not variations._by_chance("* 1024.0", parse(PYTHON, "#")) and not variations._by_chance("+ 1", halved)
-
-
 def test_what_the_answer_rounds_up_is_not_called_rounded_down():
     right = "need = -(-(a + b) // page)"
     for source, may in (("need = -(-a // page) + -(-b // page)", False), ("need = (a + b) // page", True)):
@@ -340,3 +335,26 @@ def test_what_is_wrong_by_an_inputs_sign():
     assert of_sign(np.where(x < -1, x, right), right, {"x": x}) == ""  # only below -1
     assert of_sign(2 * x[18:], right[18:], {"x": x[18:]}) == ""  # two elements alone
     assert "positive" in of_sign(-right, right, {"x": x})
+
+
+@pytest.mark.parametrize(
+    "put, new, said",
+    [
+        ("* 2.0", "", True),
+        ("(before) * 2.0", "(before)", True),
+        ("sorted(before)", "before", True),
+        ("* 1024.0", "", False),
+        ("* 3.0", "", False),  # our text has 3
+        ("+ 1", "", False),
+        ("sorted(rest)", "before", False),  # something else in its place, not a call around it
+        ("n // 2", "n", False),
+        ("int(n)", "n", False),  # our text has int
+    ],
+)
+def test_a_repair_that_fits_by_chance(put, new, said):
+    assert by_chance(put, new, "return int(before) // 3") == said
+
+
+def test_signs_of_an_input_with_hardly_any_of_the_other_sign_say_nothing():
+    got, right = np.r_[np.zeros(20), 5.0], np.r_[np.ones(20), 5.0]
+    assert of_sign(got, right, {"x": np.r_[np.ones(20), -1.0]}) == ""
