@@ -162,6 +162,17 @@ def host_tiling_cases(seed, quick):
     return made
 
 
+def host_tiling_asked(text, builds):
+    """The number of cores as the card says it; the chip of these cases is one of several."""
+    region = text.split("uint32_t blocks = 1;")[1].split("axpy<<<")[0]
+    if not re.search(r"\bcores\b", re.sub(r"//[^\n]*|/\*.*?\*/", "", region, flags=re.S)):
+        return say(
+            "The number of cores is written as a number: it is `cores`, and another card has another.",
+            "核数写成了常数：应使用 cores，其他卡的核数不同。",
+        )
+    return ""
+
+
 # ---- launches from Python: the results, and what the timeline says of them
 
 CHUNK = 1 << 18  # half, 36 us on the link

@@ -83,7 +83,13 @@ def choose_cases(seed, quick):
     heads = {"heads": ([(10.0, 2.0, 3.0), (10.0, 3.0, 2.0)], (10.0, 12.0, 1.0))}
     made.append(Case(say("heads longer than the rest", "head 比其余部分长"), (heads,), worth(heads)))
     for k in range(2 if quick else 6):
-        graphs = {f"g{j}": ([draw() for _ in range(2 + j % 2)], draw()) for j in range(6)}
+        graphs = {}
+        for j in range(6):
+            before, (head, moving, instructions) = [draw() for _ in range(2 + j % 4)], draw()
+            # near the limit, so that another formula is on its other side: 1.02 to 1.4 times as fast
+            gain = (1.02, 1.38, 1.1, 1.3, 1.15, 1.25)[(j + k) % 6]
+            scale = sum(h + max(m, i) for h, m, i in before) / gain / (head + max(moving, instructions))
+            graphs[f"g{j}"] = before, (head * scale, moving * scale, instructions * scale)
         made.append(Case(say(f"drawn, {k + 1}", f"随机，{k + 1}"), (graphs,), worth(graphs)))
     return made
 

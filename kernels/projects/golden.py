@@ -109,6 +109,7 @@ def rope_cases(seed, quick):
         (3, 2, 36, torch.float32, 8),
         (7, 8, 128, torch.half, 4),
         (9, 4, 200, torch.float32, 4),
+        (3, 2, 328, torch.half, 2),
         (256, 32, 128, torch.half, 8),
     )
     made = []
@@ -173,11 +174,12 @@ def cross_entropy_cases(seed, quick):
         (5, 64, torch.float32, 8),
         (77, 1000, torch.half, 4),
         (3, 4001, torch.float32, 2),
+        (2600, 40, torch.half, 2),
         (256, 2048, torch.half, 8),
     )
     made = []
     for k, (rows, classes, dtype, blocks) in enumerate(sizes[1:5] if quick else sizes):
-        x = _x(seed + k, rows, classes, scale=20.0).to(dtype)
+        x = (_x(seed + k, rows, classes, scale=20.0) + (0, -300, 300)[k % 3]).to(dtype)  # rows far from 0 on both sides
         target = (torch.arange(rows) * 37 + classes - 1) % classes
         want = F.cross_entropy(x.double(), target, reduction="none").float()
         made.append(

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import re
+
 import torch
 from torch.nn import functional as F
 
+from labkit import messages
 from labkit.exercises import Case, OnHost, Out, Refuses
 
 TILE = 2048
 TOLERANCE = (1e-4, 2e-5)  # about ten instructions, each rounded to float
+
+
+def say(en: str, zh: str) -> str:
+    return zh if messages.language() == "zh" else en
 
 
 def golden(gate, up):
@@ -154,6 +161,38 @@ def grad_cases(seed, quick):
     """Values, both gradients against autograd in double, for an ordinary gradient and for that of sum()."""
     gate, up = _random(seed, (4, 9), (4, 9))
     return [_call("shape=(4, 9)", gate, up), Case("gradients", (gate, up), _product, TOLERANCE, probe="grad")]
+
+
+def register_cases(seed, quick):
+    """And a way back behind another call: what is kept belongs to its own."""
+    gate, up = (t.requires_grad_() for t in _random(seed + 1, (4, 9), (4, 9)))
+    want = torch.autograd.grad(_product(gate.double(), up.double()).square().sum(), (gate, up))
+    between = Case(
+        say("a second call before the way back", "反向之前又调用一次"),
+        (gate.detach(), up.detach()),
+        tuple(t.float() for t in want),
+        TOLERANCE,
+        run=called_between,
+    )
+    return [*grad_cases(seed, quick), between]
+
+
+def called_between(op, args, case):
+    gate, up = (t.requires_grad_() for t in args)
+    y = op(gate, up)
+    op(*(2 * t.detach().requires_grad_() for t in args))
+    return torch.autograd.grad(y.square().sum(), (gate, up))
+
+
+def register_asked(text, builds):
+    """The operator in the way back, not the formula again in PyTorch's own operators."""
+    back = text.split("def backward(ctx, grad):")[1].split("torch.library.register_autograd(")[0]
+    if "swiglu_backward" not in re.sub(r"#[^\n]*", "", back):
+        return say(
+            "The gradients are computed by PyTorch's operators, a launch each: torch.ops.mine.swiglu_backward is one.",
+            "梯度由 PyTorch 的算子逐个计算，每个一次启动：torch.ops.mine.swiglu_backward 只需一次启动。",
+        )
+    return ""
 
 
 def twice(op, args, case):

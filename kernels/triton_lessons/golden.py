@@ -27,8 +27,9 @@ def cdiv(a: int, b: int) -> int:
 
 def first_cases(seed, quick):
     """Lengths below a tile, a whole number of tiles, and with a tail."""
-    made, tile = [], 1024
+    made = []
     for n in (5, 1024, 3000) if quick else (1, 5, 1023, 1024, 4096, 5001, 70_000):
+        tile = 512 if n == 5 else 2048 if n == 5001 else 1024  # BLOCK is the caller's
         x, r = eighths(seed, n), eighths(seed + 1, n)
         blocks = cdiv(n, tile)
         made.append(
@@ -251,22 +252,24 @@ def sign_cases(seed, quick):
 
     made = []
     for i in range(8 if quick else 24):
-        us = 20.0 + one(200)
+        us, cores = 20.0 + one(200), (48, 40, 20, 24, 25)[i % 5]
         if i % 8 == 0:  # more us than launches, but less than 6 each; and fewer than launches
             us = 60.0 + us / 2 if i % 16 == 0 else 20.0 + us / 32
         launches = 30 + one(20) if i % 8 == 0 else 1 + one(3)
-        shares = [one(60) for _ in range(4)]
+        shares = [one(60) for _ in range(5)]
         if i % 8 in (1, 2, 3, 6):
-            shares[(i + i // 8) % 4] = 78 + one(20)
+            shares[(i + i // 8) % 5] = 76 + one(22)
+        if i % 8 == 5:  # just not enough
+            shares[(i + i // 8) % 5] = 71 + one(4)
         if i % 8 == 7:  # the busiest one above a half of the time, and below it
             shares = [50 + one(20), *shares[1:]] if i % 16 == 7 else [share // 2 for share in shares]
         seen = {
             "launches": launches,
             "device_us": us,
             "element_wise": one(3, 1) if i == 0 or i % 8 in (2, 4) else 0,
-            "blocks": 4 + one(40) if i % 8 in (3, 4, 5) or i % 16 == 8 else 48,
-            "cores": 48,
-            "busy": dict(zip(("S", "V", "MTE2", "MTE3"), (us * s / 100 for s in shares))),
+            "blocks": 4 + one(cores - 4) if i % 8 in (3, 4) or i % 16 == 8 else cores,
+            "cores": cores,
+            "busy": dict(zip(("S", "V", "MTE2", "MTE3", "M"), (us * s / 100 for s in shares))),
         }
         made.append(Case(f"{i + 1}: {signs(seen)}", (seen,), first_to_mend(seen)))
     return made

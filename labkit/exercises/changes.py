@@ -97,6 +97,15 @@ def changes(node: ast.AST, given: str) -> Iterator[Change]:
             yield "number", names, lambda n, step=step: ast.Constant(n.value + step)
 
 
+def is_module(node: ast.AST) -> bool:
+    return isinstance(node, ast.Attribute) and getattr(node.value, "id", "") in ("torch", "math", "np", "nn", "F")
+
+
+def block_of(node: ast.AST, name: str) -> list:
+    block = getattr(node, name, None)
+    return block if isinstance(block, list) else []
+
+
 def copied(node: Any) -> Any:
     """A tree as copy.deepcopy copies it, some times as fast: hundreds are made at a check."""
     if not isinstance(node, ast.AST):
@@ -376,13 +385,18 @@ def around_number(nodes: list[ast.AST], one: ast.AST) -> str:
     return text
 
 
-def lucky(old: str, new: str, text: str) -> bool:
-    """Would `old` in place of `new` bring a small factor or a name that `text`, our solution and the answer, has
-    nowhere? It fits the cases at hand, no more."""
-    factor = re.fullmatch(r"[*/] ?(\d+)\.0", old)
-    if factor and not new and len(factor[1]) < 3 and not re.search(rf"\b{factor[1]}\b", text):
+def by_chance(put: str, new: str, right: str, source: str = "") -> bool:
+    """Is what would be put in a small factor, or a call around something, that stands nowhere in our text, `right`, or
+    a name that the answer's, `source`, has not either? It fits these cases, no more. new: what the answer has in its
+    place."""
+    more = put.removeprefix(new) if new else put
+    factor = re.fullmatch(r" ?[*/] ?(\d+)\.0", more)
+    call = re.fullmatch(r"(sorted|set|round|int)\((.*)\)", put)
+    if call and new and call[2] == new:
+        return not re.search(rf"\b{call[1]}\b", right)
+    if factor and len(factor[1]) < 3 and not re.search(rf"\b{factor[1]}\b", right):
         return True
-    return not {*re.findall(r"\b[a-z_]\w*", old)} <= {*re.findall(r"\w+", text)} | _COUNTERPARTS
+    return not {*re.findall(r"\b[a-z_]\w*", put)} <= {*re.findall(r"\w+", f"{right}\n{source}")} | _COUNTERPARTS
 
 
 def apart(before: str, after: str) -> tuple[str, str, str]:

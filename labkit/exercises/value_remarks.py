@@ -251,7 +251,7 @@ def other_rows(got: Any, expected: Any, inputs: list[Any]) -> str:
 
 def of_sign(got: Any, expected: Any, inputs: dict[str, Any]) -> str:
     """That a result is wrong exactly where an input of the same size is negative, positive or zero; "" otherwise. All
-    are arrays; inputs: by name. Nothing is said of fewer than 8 elements on either side.
+    are arrays; inputs: by name. Nothing is said of fewer than 8 elements, wrong or right, of that sign or of another.
     """
     if got.shape != expected.shape or got.dtype.kind not in "fiu":
         return ""
@@ -266,7 +266,9 @@ def of_sign(got: Any, expected: Any, inputs: dict[str, Any]) -> str:
             continue
         x = given.reshape(-1)
         for key, there in (("negative", x < 0), ("positive", x > 0), ("zero", x == 0)):
-            if wrong[there].mean() >= 0.95 if there.any() and not wrong[~there].any() else False:
+            if min(there.sum(), (~there).sum()) < 8 or wrong[~there].any():
+                continue
+            if wrong[there].mean() >= 0.95:
                 where = messages.text(f"value.{key}")
                 return messages.text(
                     "value.where-sign", name=name, where=where, got=f"{a[first]:.4g}", expected=f"{b[first]:.4g}"

@@ -26,7 +26,19 @@ from labkit import messages, paths
 from labkit.exercises import kernel_changes
 from labkit.exercises.alike import bears, common, nearest, whole, words
 from labkit.exercises.cases import Case, tolerance_of
-from labkit.exercises.changes import LONGEST, SHORT, apart, around_number, changes, copied, lucky, mends, one_of_pair
+from labkit.exercises.changes import (
+    LONGEST,
+    SHORT,
+    apart,
+    around_number,
+    block_of,
+    by_chance,
+    changes,
+    copied,
+    is_module,
+    mends,
+    one_of_pair,
+)
 from labkit.exercises.diagnose import mismatches, tensor_to_numpy
 from labkit.exercises.kernel_text import differences
 from labkit.exercises.spec import Spec
@@ -202,25 +214,24 @@ def difference_sentence(
     except (IndexError, KeyError):  # brackets that do not match
         return ""
     those = [d for d in those if d.at_one_place(alike)] if alike else those
-    those = those if len(those) <= most else []
+    if len(those) > most:
+        return ""
     if one := next((d for d in those if is_right(d.back)), None):
-        if one.new:
-            return put_right(one.old, one.new, one.code)
-        return _elsewhere(one.old, one.back, source, ours.comment == "#")
+        return put_right(one.old, one.new, one.code) if one.new else _elsewhere(one.old, one.back, source, ours.comment)
     one = next((d for d in those[:MOST_BUILT] if agrees(d.there)), None) if agrees else None
     return put_right(one.old, one.new, one.code, "same") if one else ""
 
 
-def _elsewhere(old: str, back: str, source: str, python: bool) -> str:
+def _elsewhere(old: str, back: str, source: str, comment: str) -> str:
     """Of a statement that the answer lacks where ours has it: that it is missing, or stands at another place."""
+    python = comment == "#"
     same = next((k for k, (a, b) in enumerate(zip(back, source)) if a != b), len(source))
     before = re.findall(r"[^\n]+\n" if python else r"[^;{}]+[;{]", back[:same])
     stands = {line.strip() for line in source.split("\n")} if python else {old} if _count(old, source) else set()
     if old not in stands or not python and not (before and old.endswith(";")):
         return put_right(old, "", "")
-    if not before:
-        return messages.text("repair.right-first", old=old)
-    return messages.text("repair.right-elsewhere", old=old, code=" ".join(before[-1].split()))
+    code = " ".join(before[-1].split()) if before else ""
+    return messages.text("repair.right-elsewhere" if code else "repair.right-first", old=old, code=code)
 
 
 def put_right(old: str, new: str, code: str, how: str = "right") -> str:
@@ -361,33 +372,28 @@ def _moved(tree: ast.Module, nodes: list[ast.AST], places: list[int]) -> Iterato
     inside = {id(nodes[k]) for k in places}
     for k in range(len(nodes)):
         for name in ("body", "orelse", "finalbody"):
-            for at, loop in enumerate(_block(nodes[k], name)):
+            for at, loop in enumerate(block_of(nodes[k], name)):
                 if not isinstance(loop, _LOOPS) or id(loop) not in inside:
                     continue
                 for number, one in enumerate(loop.body):
                     if len(loop.body) > 1 and isinstance(one, (ast.Expr, ast.Assign, ast.AugAssign)):
                         for key, step in ("behind-loop", 1), ("before-loop", 0):
                             other = copied(tree)
-                            block = _block(list(ast.walk(other))[k], name)
+                            block = block_of(list(ast.walk(other))[k], name)
                             block.insert(at + step, block[at].body.pop(number))
                             yield key, {"code": ast.unparse(one)}, ast.unparse(other), one.lineno
-                behind = _block(nodes[k], name)[at + 1 : at + 2]
+                behind = block_of(nodes[k], name)[at + 1 : at + 2]
                 if behind and isinstance(behind[0], (ast.Expr, ast.Assign, ast.AugAssign)):
                     other = copied(tree)
-                    block = _block(list(ast.walk(other))[k], name)
+                    block = block_of(list(ast.walk(other))[k], name)
                     block[at].body.append(block.pop(at + 1))
                     yield "into-loop", {"code": ast.unparse(behind[0])}, ast.unparse(other), behind[0].lineno
-
-
-def _block(node: ast.AST, name: str) -> list:
-    block = getattr(node, name, None)
-    return block if isinstance(block, list) else []
 
 
 def _names(tree, nodes, places, given: str) -> Iterator[tuple[str, dict[str, str], str, int]]:
     """Two names that the learner has seen exchanged everywhere; then one in the place of another at one spot."""
     loads = [k for k in places if isinstance(nodes[k], ast.Name) and isinstance(nodes[k].ctx, ast.Load)]
-    called = {id(n.func) for n in nodes if isinstance(n, ast.Call)} | {id(n.value) for n in nodes if _is_module(n)}
+    called = {id(n.func) for n in nodes if isinstance(n, ast.Call)} | {id(n.value) for n in nodes if is_module(n)}
     loads = [k for k in loads if id(nodes[k]) not in called and re.search(rf"\b{nodes[k].id}\b", given)]
     names = list(dict.fromkeys(nodes[k].id for k in loads))[:_MOST]
     for a, b in ((a, b) for i, a in enumerate(names) for b in names[i + 1 :]):
@@ -407,10 +413,6 @@ def _names(tree, nodes, places, given: str) -> Iterator[tuple[str, dict[str, str
                 count = sum(nodes[j].id == new for j in loads)
                 told = {"a": new, "old": nodes[k].id, "count": str(count), "within": ast.unparse(around)}
                 yield "other-name", told, ast.unparse(other), nodes[k].lineno
-
-
-def _is_module(node: ast.AST) -> bool:
-    return isinstance(node, ast.Attribute) and getattr(node.value, "id", "") in ("torch", "math", "np", "nn", "F")
 
 
 def _changed(tree: ast.Module, spots: list[tuple[int, int]], given: str) -> str:
@@ -452,8 +454,7 @@ def repaired(
     ours: Template, source: str, is_right: Callable[[str], bool], coarse: bool, only_usual: bool = False
 ) -> str:
     """The single change that makes a Python answer right, the shortest of several, "" for none. is_right: is the whole
-    file with it? coarse: the results say so little that it must be the only one. only_usual: of
-    those with a sentence of their own."""
+    file with it? coarse: the results say so little that it must be the only one. only_usual: of those with a key."""
     joined = ours.join(source, "exercise")
     try:
         tree = ast.parse(joined.text)
@@ -468,7 +469,7 @@ def repaired(
             break
         if text != before and is_right(text):
             new, old, code = apart(before, text)
-            if not key and lucky(old, new, "\n".join((*ours.lines, source))):
+            if by_chance(old, new, "\n".join(ours.lines), source):
                 continue
             found.add(messages.text(f"variation.{key}") if key else put_right(old, new, code))
             if len(found) > 1 if coarse else len(new) + len(old) <= SHORT:

@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 from places import REPO
 
-from labkit.exercises import alike, changes, kernel_changes, kernel_text, known_mistakes, session, variations
+from labkit.exercises import alike, kernel_changes, kernel_text, known_mistakes, session, variations
 from labkit.exercises.cases import Case
+from labkit.exercises.changes import by_chance
 from labkit.exercises.judge import examine
 from labkit.exercises.spec import load, load_all
 from labkit.exercises.stub import parse, template
@@ -258,7 +259,7 @@ def test_a_statement_that_stands_at_another_place():
 
 
 def test_a_statement_of_python_that_stands_at_another_place():
-    part = variations._elsewhere(", mask=m", "m = a < n\nload(x, mask=m)", "m = a < n\nload(x)\nsave(y, mask=m)", True)
+    part = variations._elsewhere(", mask=m", "m = a < n\nload(x, mask=m)", "m = a < n\nload(x)\nsave(y, mask=m)", "#")
     assert part.startswith("`, mask=m` is missing"), part
     ours = parse("def f():\n    # >>> exercise: all | 全部\n    wait()\n    launch()\n    copy()\n    # <<<\n", "#")
     right = variations._plain("wait()\nlaunch()\ncopy()")
@@ -304,10 +305,10 @@ def test_one_change_makes_it_right(cell, said):
 def test_what_fits_by_chance_is_not_proposed():
     """A small factor, or a name, that neither our text nor the answer's has."""
     text, halved = PYTHON, PYTHON.replace("// n", "// n // 2")
-    assert changes.lucky("* 2.0", "", text) and not changes.lucky("* 2.0", "", halved)
-    assert not changes.lucky("* 1024.0", "", text) and not changes.lucky("+ 1", "", halved)
-    assert changes.lucky("abs().mean()", "abs()", text) and not changes.lucky("sum(xs)", "xs", text)
-    assert not changes.lucky("min", "max", text) and changes.lucky("sqrt()", "()", text)
+    assert by_chance("* 2.0", "", text) and not by_chance("* 2.0", "", halved)
+    assert not by_chance("* 1024.0", "", text) and not by_chance("+ 1", "", halved)
+    assert by_chance("abs().mean()", "abs()", text) and not by_chance("sum(xs)", "xs", text)
+    assert not by_chance("min", "max", text) and by_chance("sqrt()", "()", text)
 
 
 @pytest.mark.parametrize(
@@ -388,3 +389,26 @@ def test_what_is_wrong_by_an_inputs_sign():
     assert of_sign(np.where(x < -1, x, right), right, {"x": x}) == ""  # only below -1
     assert of_sign(2 * x[18:], right[18:], {"x": x[18:]}) == ""  # two elements alone
     assert "positive" in of_sign(-right, right, {"x": x})
+
+
+@pytest.mark.parametrize(
+    "put, new, said",
+    [
+        ("* 2.0", "", True),
+        ("(before) * 2.0", "(before)", True),
+        ("sorted(before)", "before", True),
+        ("* 1024.0", "", False),
+        ("* 3.0", "", False),  # our text has 3
+        ("+ 1", "", False),
+        ("sorted(rest)", "before", False),  # something else in its place, not a call around it
+        ("n // 2", "n", False),
+        ("int(n)", "n", False),  # our text has int
+    ],
+)
+def test_a_repair_that_fits_by_chance(put, new, said):
+    assert by_chance(put, new, "return int(before) // 3", "n, rest") == said
+
+
+def test_signs_of_an_input_with_hardly_any_of_the_other_sign_say_nothing():
+    got, right = np.r_[np.zeros(20), 5.0], np.r_[np.ones(20), 5.0]
+    assert of_sign(got, right, {"x": np.r_[np.ones(20), -1.0]}) == ""
