@@ -400,7 +400,7 @@ def test_what_is_wrong_by_an_inputs_sign():
         ("* 1024.0", "", False),
         ("* 3.0", "", False),  # our text has 3
         ("+ 1", "", False),
-        ("sorted(rest)", "before", False),  # something else in its place, not a call around it
+        ("sorted(rest)", "before", True),  # a name that neither text has
         ("n // 2", "n", False),
         ("int(n)", "n", False),  # our text has int
     ],

@@ -1,16 +1,34 @@
-// GM bytes that a core read before any other core's flag had reached it: if another core stores to them, nothing orders
-// the two.
+// What a core does to GM that another core's order has to be known for: the ranges that it stored to, with the line and
+// enough of the values to tell whether another core stored the same; and the bytes that it read before any other core's
+// flag had reached it, so that nothing orders the two if another core stores to them.
 #pragma once
 #include <algorithm>
 #include <array>
 #include <cstdint>
 #include <vector>
 
-#include "core/gm_writes.h"
 #include "core/hazard.h"
 #include "twin/base/abi.h"
 
 namespace twin {
+
+struct GmWrite {
+    static constexpr uint32_t kEdge = 64;
+    uint64_t lo, hi;
+    uint32_t block, phase;
+    bool ordered;
+    const char* file;
+    int line;
+    bool atomic, cube;
+    uint8_t slot = 0;                            // of the core in its block
+    bool known = false;                          // the values below are valid
+    uint64_t stamp = 0;                          // hash over samples of all stores merged into this entry
+    uint8_t head[kEdge] = {}, tail[kEdge] = {};  // the first and the last bytes
+
+    void values(const uint8_t* from, uint64_t bytes);               // of a new entry; from == null: unknown
+    void append(uint64_t to, const uint8_t* from, uint64_t bytes);  // a store that begins where this one ends
+    bool same_values(const GmWrite& other) const;  // compares the bytes that both have; false if it cannot decide
+};
 
 struct GmRead {
     uint64_t lo, hi;  // rows of `row` bytes, `apart` from one to the next
