@@ -1,6 +1,7 @@
 // Copies of no block, or of blocks of no bytes: documented to do nothing. They are a fault where what they should have
-// brought is missed: on the chip, where something reads at their destination what lay there before; in GM, where nobody
-// has stored anything when the launch ends, or where their source is a result that nobody has taken so far.
+// brought is missed: on the chip, where something reads at their destination what the same copy brought there before;
+// in GM, where nobody has stored anything when the launch ends, or where their source is a result that nobody has taken
+// so far.
 #include <algorithm>
 
 #include "core/machine.h"
@@ -19,8 +20,12 @@ Numbers EmptyCopy::numbers() const { return Numbers().add("blocks", blocks).add(
 
 void Core::note_empty(Loc dst, const Dma& d, Here here) {
     skip();
-    if (checks && dst.pos < kNowhere && has(id.kind, dst.mem))
-        keep(empty_copies, {dst.mem, dst.addr, d.blocks, d.len, block, here});
+    if (!checks || dst.pos >= kNowhere || !has(id.kind, dst.mem)) return;
+    bool again = false;
+    memory[int(dst.mem)].each(dst.addr, dst.addr + 1, [&](const Hazards::Cell& c) {
+        again = again || (c.write.number && c.write.here.line == here.line);
+    });
+    if (again) keep(empty_copies, {dst.mem, dst.addr, d.blocks, d.len, block, here});
 }
 
 void Core::note_empty(Gm dst, Loc src, const Dma& d, Here here) {

@@ -1,4 +1,6 @@
 // Flags and barriers.
+#include <algorithm>
+
 #include "memory/buffers.h"
 
 namespace twin {
@@ -17,12 +19,12 @@ bool known_pipe(bool there, Pipe p, const char* call, Here here) {
 static void want_own_pipe(Pipe p, const char* call, Here here) {
     bool cube = core->id.kind == Kind::AIC,
          other = cube ? p == Pipe::V : p == Pipe::M || p == Pipe::MTE1 || p == Pipe::FIX;
-    if (other && !core->id.mixed)
-        core->report("event-core", true, here,
-                     Numbers()
-                         .add("call", call)
-                         .add("pipe", std::string("PIPE_") + name_of(p))
-                         .add("core", cube ? "AIC" : "AIV"));
+    auto told = [](const Finding& f) { return f.code == "core-wrong"; };
+    if (!other || core->id.mixed || std::any_of(core->findings.list().begin(), core->findings.list().end(), told))
+        return;
+    core->report(
+        "event-core", true, here,
+        Numbers().add("call", call).add("pipe", std::string("PIPE_") + name_of(p)).add("core", cube ? "AIC" : "AIV"));
 }
 
 static Core::Flag& flag(Pipe from, Pipe to, int id, const char* call, Here here) {
