@@ -35,6 +35,11 @@ namespace labdev {
 constexpr auto kNpu = c10::DeviceType::PrivateUse1;
 
 inline c10::Device npu_device(int index) { return c10::Device(kNpu, c10::DeviceIndex(index)); }
+inline int known(c10::DeviceIndex device) {  // else Error
+    TORCH_CHECK(device >= 0 && device < virtual_clock().devices(), "npu: there is no device ", int(device),
+                "; this machine has ", virtual_clock().devices(), " (numbered from 0)");
+    return device;
+}
 inline int index_of(c10::Device device) { return device.has_index() ? device.index() : current_device(); }
 
 // ---- errors
@@ -123,7 +128,7 @@ public:
     void emptyCache(c10::MempoolId_t = {0, 0}) override { arena().empty_cache(); }
     void recordStream(const c10::DataPtr&, c10::Stream) override {}  // work is done when its call returns
     c10::CachingDeviceAllocator::DeviceStats getDeviceStats(c10::DeviceIndex device) override {
-        const MemoryStats s = arena().stats(device);
+        const MemoryStats s = arena().stats(known(device));
         c10::CachingDeviceAllocator::DeviceStats out;
         out.allocated_bytes[0].current = int64_t(s.allocated);
         out.allocated_bytes[0].peak = int64_t(s.allocated_peak);
@@ -138,11 +143,11 @@ public:
         return out;
     }
     void resetAccumulatedStats(c10::DeviceIndex) override {}
-    void resetPeakStats(c10::DeviceIndex device) override { arena().reset_peak(device); }
+    void resetPeakStats(c10::DeviceIndex device) override { arena().reset_peak(known(device)); }
 #if LABKIT_TORCH >= 210
     std::pair<size_t, size_t> getMemoryInfo(c10::DeviceIndex device) override {
         const size_t all = arena().capacity();
-        return {all - std::min<size_t>(all, arena().stats(device).reserved), all};
+        return {all - std::min<size_t>(all, arena().stats(known(device)).reserved), all};
     }
 #endif
 #endif
