@@ -328,7 +328,10 @@ double lab_held_l2(const void* p, size_t bytes) {
 int lab_sit_down(const char* file, int seat, int seats) { return virtual_clock().sit_down(file, seat, seats); }
 int lab_leave_card() { return virtual_clock().leave_card(); }
 size_t lab_card_bytes() { return sizeof(labdev::CardMemory<int(labdev::Engine::Count)>); }
-void lab_reset_clock() { virtual_clock().reset(); }
+void lab_reset_clock() {
+    virtual_clock().reset();
+    arena().forget_waiting();
+}
 uint64_t lab_launches() { return virtual_clock().launches(); }
 // Copies the newest `room` records, oldest first; returns how many there are to copy.
 long lab_records(labdev::Record* out, long room) {

@@ -71,7 +71,9 @@ struct NpuGuard final : c10::impl::DeviceGuardImplInterface {
     void synchronizeStream(const Stream& s) const override {
         virtual_clock().synchronize(s.device_index(), known_stream(s));
     }
-    void recordDataPtrOnStream(const c10::DataPtr&, const Stream&) const override {}
+    void recordDataPtrOnStream(const c10::DataPtr& p, const Stream& s) const override {
+        arena().record_stream(p.get(), known_stream(s));
+    }
     void* getStreamNativeHandle(const Stream s) const
 #if LABKIT_TORCH >= 211
         override
