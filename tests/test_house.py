@@ -110,6 +110,15 @@ def test_ci_script_is_executable_and_correct_bash():
     subprocess.run(["bash", "-n", script], check=True)
 
 
+def test_ci_installs_what_tests_are_skipped_without():
+    """Where nothing is installed, a skip would let them pass unseen."""
+    script = (REPO / ".ci" / "run").read_text(encoding="utf-8")
+    asked = re.compile(r"""(?:skipif\(|if (?:machine and )?)(?:not )?shutil\.which\(["']([\w+-]+)["']\)""")
+    wanted = {m for f in (REPO / "tests").rglob("test_*.py") for m in asked.findall(f.read_text(encoding="utf-8"))}
+    assert "cmake" in wanted
+    assert sorted(name for name in wanted if not re.search(rf"^need {re.escape(name)} ", script, re.M)) == []
+
+
 # ---- scripts/bootstrap.py
 
 

@@ -378,7 +378,7 @@ def _argument_count(error: Diagnostic, context: ErrorContext) -> Advice | None:
     if not m or not m["signature"]:
         return None
     name, _ = _call_parts(m["signature"].partition(" [with ")[0].rpartition(")")[0] + ")")
-    name = name.split()[-1]
+    name = (name.split() or ["?"])[-1]
     params = [p for p in _parameters(m["signature"]) if p != _HERE]
     key = "hint.kernel_params" if name in context.kernels else "hint.params" if params else "hint.no_params"
     return messages.say(key, name=name, want=len(params), params=", ".join(params))
@@ -409,8 +409,11 @@ _CONVERT = re.compile(
 )
 
 
+_ASSIGNED = re.compile(r"no match for 'operator=' in .* \(operand types are '(?P<b>[^']+)' and '(?P<a>[^']+)'\)")  # g++
+
+
 def _conversion(error: Diagnostic, context: ErrorContext) -> Advice | None:
-    m = _CONVERT.search(error.message)
+    m = _CONVERT.search(error.message) or _ASSIGNED.search(error.message)
     if not m or not m["b"]:
         return None
     a, b = _TENSOR.search(m["a"]), _TENSOR.search(m["b"])

@@ -57,11 +57,19 @@ _TOOL = re.compile(
 _UNDEFINED = re.compile(r"undefined reference to [`'](?P<name>.+)'$|undefined symbol: (?P<name2>.+)$")
 
 
+_UNIVERSAL = re.compile(r"\\(?:U([0-9a-f]{8})|u([0-9a-f]{4}))")  # how g++ writes a letter beyond ASCII in a name
+
+
+def _letter(m: re.Match) -> str:
+    code = int(m[1] or m[2], 16)
+    return chr(code) if 0x80 <= code < 0x110000 and not 0xD800 <= code < 0xE000 else m[0]
+
+
 def read(stderr: str) -> list[Diagnostic]:
     """Every error and warning of a compiler's output, in its order."""
     reader = _Reader()
     for line in stderr.replace("\u2018", "'").replace("\u2019", "'").splitlines():
-        reader.take(line)
+        reader.take(_UNIVERSAL.sub(_letter, line))
     return reader.found
 
 

@@ -30,11 +30,11 @@ def index(device=None) -> int:
     return lib().lab_get_device() if wanted.index is None else wanted.index
 
 
-def existing(device=None) -> int:
-    """The same for a device that must exist. Raises RuntimeError where there is none of that number."""
+def existing(device=None, error: type[Exception] = RuntimeError) -> int:
+    """The same for a device that must exist. Raises `error` where there is none of that number."""
     i = index(device)
     if not 0 <= i < device_count():
-        raise RuntimeError(messages.text("device.bad_argument", index=i, count=device_count()))
+        raise error(messages.text("device.bad_argument", index=i, count=device_count()))
     return i
 
 

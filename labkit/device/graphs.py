@@ -214,10 +214,12 @@ def refuse(what: str) -> None:
 
 def make_graphed_callables(callables, sample_args, num_warmup_iters=3, allow_unused_input=False, pool=None):
     """Functions or modules whose forward and backward pass are a graph each; drop-in replacements for inputs of the
-    shapes of `sample_args`. One callable with a tuple of tensors, or a tuple of callables with a tuple of tuples."""
+    shapes of `sample_args`. One callable with a tuple of tensors, or a tuple of callables with a tuple of as many
+    tuples: else ValueError."""
     if not isinstance(callables, tuple):
         return _graphed(callables, sample_args, num_warmup_iters, allow_unused_input)
-    return tuple(_graphed(c, a, num_warmup_iters, allow_unused_input) for c, a in zip(callables, sample_args))
+    pairs = zip(callables, sample_args, strict=True)
+    return tuple(_graphed(c, a, num_warmup_iters, allow_unused_input) for c, a in pairs)
 
 
 def _graphed(function, sample: tuple, warmup: int, unused: bool):
@@ -335,13 +337,7 @@ def _recorder(into: NPUGraph):
                 or name in ("aten::_unsafe_view", "aten::lift_fresh")
             ):
                 return operator(*args, **kwargs)  # no kernel
-            if name in (
-                "aten::_local_scalar_dense",
-                "aten::nonzero",
-                "aten::equal",
-                "aten::is_nonzero",
-                "aten::masked_select",
-            ):
+            if _needs_values(operator, args, kwargs):
                 refuse(name)
             if on_device and (
                 device is not None
@@ -356,6 +352,16 @@ def _recorder(into: NPUGraph):
             return results
 
     return Recorder()
+
+
+def _needs_values(operator, args: tuple, kwargs: dict) -> bool:
+    """Whether the shape of what comes out, or a number for the host, depends on what the tensors hold."""
+    if operator._schema.name in ("aten::index", "aten::_unsafe_index"):  # with a mask, not with numbers
+        return any(t.dtype in (torch.bool, torch.uint8) for t in _tensors(args[1]))
+    if kwargs.get("output_size") is not None:  # repeat_interleave that is told
+        return False
+    known = (torch.Tag.dynamic_output_shape, torch.Tag.data_dependent_output)
+    return any(tag in operator.tags for tag in known) or operator._schema.name == "aten::is_nonzero"
 
 
 def _results(schema, made, args: tuple, kwargs: dict):
@@ -374,9 +380,11 @@ def _results(schema, made, args: tuple, kwargs: dict):
             return type(value)(one(None, v) for v in value)
         return _fresh(value) if isinstance(value, torch.Tensor) and value.device.type == "meta" else value
 
+    if not schema.returns:  # as those on lists that write to their arguments
+        return None
     if len(schema.returns) == 1:
         return one(schema.returns[0].alias_info, made)
-    return tuple(one(r.alias_info, value) for r, value in zip(schema.returns, made or ()))
+    return tuple(one(r.alias_info, value) for r, value in zip(schema.returns, made))
 
 
 def _fresh(like: torch.Tensor) -> torch.Tensor:

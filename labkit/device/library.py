@@ -21,6 +21,8 @@ MEMORY_FIELDS = (
     "frees",
     "retries",
     "ooms",
+    "active",
+    "active_peak",
 )
 
 
@@ -70,7 +72,7 @@ class Block(ctypes.Structure):
         ("used", c_int),
         ("first", c_int),
         ("small", c_int),
-        ("reserved", c_int),
+        ("stream", c_int),
     ]
 
 

@@ -13,6 +13,7 @@ from labkit.device.devices import existing as index
 from labkit.device.library import blocks, lib, memory
 
 _fraction: dict[int, float] = {}
+_STATES = ("inactive", "active_allocated", "active_pending_free")  # by Block.used
 
 
 def memory_allocated(device=None) -> int:
@@ -39,8 +40,8 @@ def memory_stats(device=None) -> dict[str, int]:
     return {
         "allocated_bytes.all.current": m["allocated"],
         "allocated_bytes.all.peak": m["allocated_peak"],
-        "active_bytes.all.current": m["allocated"],
-        "active_bytes.all.peak": m["allocated_peak"],
+        "active_bytes.all.current": m["active"],
+        "active_bytes.all.peak": m["active_peak"],
         "reserved_bytes.all.current": m["reserved"],
         "reserved_bytes.all.peak": m["reserved_peak"],
         "requested_bytes.all.current": m["requested"],
@@ -150,17 +151,17 @@ def memory_snapshot(mempool_id=None) -> list[dict]:
         for block in blocks(device):
             if block.first:
                 segments.append({"device": device, "address": block.address, "total_size": 0, "allocated_size": 0,
-                                 "active_size": 0, "requested_size": 0, "stream": 0,
+                                 "active_size": 0, "requested_size": 0, "stream": block.stream,
                                  "segment_type": "small" if block.small else "large", "segment_pool_id": (0, 0),
                                  "is_expandable": False, "frames": [], "blocks": []})  # fmt: skip
             segment = segments[-1]
             segment["total_size"] += block.bytes
             if block.used:
-                segment["allocated_size"] += block.bytes
+                segment["allocated_size"] += block.bytes if block.used == 1 else 0
                 segment["active_size"] += block.bytes
                 segment["requested_size"] += block.asked
             segment["blocks"].append({"address": block.address, "size": block.bytes, "requested_size": block.asked,
-                                      "state": "active_allocated" if block.used else "inactive",
+                                      "state": _STATES[block.used],
                                       "frames": []})  # fmt: skip
     return segments
 

@@ -17,6 +17,7 @@ from labkit.device.devices import (
     device,
     device_count,
     device_of,
+    existing,
     index,
     set_device,
     storage_types,
@@ -274,11 +275,11 @@ def _is_in_bad_fork() -> bool:
 def synchronize(device=None) -> None:
     """The host waits until the device has done everything that was issued to it, in virtual time."""
     refuse("torch.npu.synchronize()")
-    lib().lab_synchronize(index(device))
+    lib().lab_synchronize(existing(device))
 
 
 def can_device_access_peer(device_id, peer_device_id) -> bool:
-    return index(device_id) != index(peer_device_id)
+    return existing(device_id, AssertionError) != existing(peer_device_id, AssertionError)
 
 
 class _Properties:
@@ -311,12 +312,12 @@ def _chip() -> str:
 
 def get_device_name(device_name=None) -> str:
     """e.g. "Ascend910B1 (simulated)"."""
-    index(device_name)
+    existing(device_name, AssertionError)
     return f"{chips.load(_chip())['chip']['name']} (simulated)"
 
 
 def get_device_properties(device_name=None) -> _Properties:
-    return _Properties(_chip(), index(device_name))
+    return _Properties(_chip(), existing(device_name, AssertionError))
 
 
 def get_device_capability(device=None) -> None:

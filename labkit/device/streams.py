@@ -7,10 +7,12 @@ import warnings
 
 import torch
 
-from labkit.device.devices import index
+from labkit import messages
+from labkit.device.devices import existing
 from labkit.device.library import lib
 
 _DEVICE_TYPE = 20  # c10::DeviceType::PrivateUse1
+_STREAMS = 1 << 15  # more than a device ever has: what a record of the timeline can name
 
 
 class Stream(torch.Stream):
@@ -24,7 +26,7 @@ class Stream(torch.Stream):
                 device_index=kwargs["device_index"],
                 device_type=kwargs["device_type"],
             )
-        return super().__new__(cls, torch.device("npu", index(device)), priority=priority)
+        return super().__new__(cls, torch.device("npu", existing(device)), priority=priority)
 
     def record_event(self, event: "Event | None" = None) -> "Event":
         """Records `event` (a new one by default) behind the work issued so far, and returns it."""
@@ -63,8 +65,17 @@ SyncLaunchStream = Stream  # on hardware: one without the host's queue
 
 
 def ExternalStream(stream_ptr: int, device=None, **_) -> Stream:
-    """The stream that a handle (Stream.npu_stream, or one of C++) stands for."""
-    return _existing((int(stream_ptr) & 0xFFFFFFFF) - 1, int(stream_ptr) >> 32)
+    """The stream that a handle (Stream.npu_stream, or one of C++) stands for; 0 for the current device's default one.
+    Raises RuntimeError for a number that is no stream's.
+    """
+    handle = int(stream_ptr)
+    if handle == 0:
+        return default_stream()
+    stream_id, device_index = (handle & 0xFFFFFFFF) - 1, handle >> 32
+    existing(device_index)
+    if not 0 <= stream_id < _STREAMS:
+        raise RuntimeError(messages.text("device.no_stream", handle=f"{handle:#x}"))
+    return _existing(stream_id, device_index)
 
 
 class Event(torch.Event):
@@ -113,12 +124,12 @@ def _existing(stream_id: int, device_index: int) -> Stream:
 
 def current_stream(device=None) -> Stream:
     """The stream that this thread issues to."""
-    i = index(device)
+    i = existing(device)
     return _existing(lib().lab_current_stream(i), i)
 
 
 def default_stream(device=None) -> Stream:
-    return _existing(0, index(device))
+    return _existing(0, existing(device))
 
 
 def set_stream(stream: Stream | None) -> None:

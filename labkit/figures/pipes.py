@@ -38,8 +38,9 @@ def core_on_one_page(
     both and describes the step. Raises ValueError for a pipe, place or step that does not exist.
     """
     if step is not None:
-        if not 0 <= step < len(STEPS):
-            raise ValueError(f"step {step}: the way of a tile has steps 0 to {len(STEPS) - 1}")
+        if isinstance(step, bool) or step not in range(len(STEPS)):
+            raise ValueError(f"step {step!r}: the way of a tile has steps 0 to {len(STEPS) - 1}")
+        step = int(step)
         active, tile = STEPS[step]
     if active is not None and active not in VECTOR + CUBE:
         raise ValueError(f"pipe {active!r}: the pipes are {', '.join(VECTOR + CUBE)}")

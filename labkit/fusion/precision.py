@@ -39,6 +39,8 @@ class Precision:
     def __post_init__(self):
         if self.otherwise not in CHOICES:
             raise ValueError(text("fusion.precision.choice", choice=self.otherwise, known=", ".join(CHOICES)))
+        if not self.loses >= 0:  # nor NaN, with which every part would lose
+            raise ValueError(text("fusion.precision.loses", loses=self.loses))
 
 
 def policy(wanted: str | Precision | None) -> Precision | None:

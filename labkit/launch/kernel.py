@@ -78,7 +78,7 @@ def kernel(
         raise TypeError("give a path or text=, one of the two")
     if text is None:
         file = Path(path) if Path(path).exists() else paths.repo_root() / path  # a notebook runs in its own folder
-        text = _text_of(file)
+        text = text_of(file)
         filename = filename or str(file.resolve())
     return Kernel(
         text,
@@ -100,7 +100,7 @@ class ArgumentError(TypeError):
     """An argument that the kernel cannot take; the text says which, why and what to write."""
 
 
-def _text_of(file: Path) -> str:
+def text_of(file: Path) -> str:
     """UTF-8, or what editors of a Chinese Windows write."""
     data = file.read_bytes()
     try:

@@ -7,6 +7,7 @@ bring packages that are built for CUDA, or change text that goes elsewhere than 
 from __future__ import annotations
 
 import ast
+import re
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +29,7 @@ CALLS = {
     "torch.jit.trace": "script",
 }
 _CUDA = (".cu", ".cuh")
+_BACKENDS = re.compile(r"\w+:\w+(?:,\w+:\w+)*")  # of init_process_group, by device: "cpu:gloo,cuda:nccl"
 SWITCHES = ("torch.backends.cudnn", "torch.backends.cuda")
 
 
@@ -77,6 +79,7 @@ def _is_source(name: Path, file: Path) -> bool:
 class _Reader(ast.NodeVisitor):
     def __init__(self, file: str):
         self.file, self.found, self.names = file, [], {"torch": "torch"}
+        self.brought: set[str] = set()  # names that came by *, judged where they are used
 
     def _add(self, node: ast.AST, what: str, mended: bool, key: str) -> None:
         self.found.append(Line(self.file, node.lineno, what, mended, text(f"migrate.scan-{key}")))
@@ -101,10 +104,25 @@ class _Reader(ast.NodeVisitor):
         module = "." * node.level + (node.module or "")  # the program's own .triton is no package
         self._package(node, module)
         for alias in node.names:
+            if alias.name == "*":
+                self._all_of(module)
             full = f"{module}.{alias.name}"
             self._package(node, full)
             self.names[alias.asname or alias.name] = full
             self._judge(node, full)
+
+    def _all_of(self, module: str) -> None:
+        """`from module import *`: what is judged where it is used. Of torch itself nothing, for torch.__all__ names no
+        module: `cuda` is not among what that brings."""
+        for full in CALLS:
+            home, _, name = full.rpartition(".")
+            if home == module:
+                self.names[name] = full
+                self.brought.add(name)
+
+    def visit_Name(self, node: ast.Name) -> None:
+        if node.id in self.brought and isinstance(node.ctx, ast.Load):
+            self._judge(node, self.names[node.id])
 
     def visit_Attribute(self, node: ast.Attribute) -> None:
         full = self._path(node)
@@ -143,7 +161,9 @@ class _Reader(ast.NodeVisitor):
     def visit_Constant(self, node: ast.Constant) -> None:
         if not isinstance(node.value, str):
             return
-        if node.value == "cuda" or node.value.startswith("cuda:"):
+        if _BACKENDS.fullmatch(node.value) and ":nccl" in node.value:
+            self._add(node, f'"{node.value}"', False, "backends")
+        elif node.value == "cuda" or node.value.startswith("cuda:"):
             self._add(node, f'"{node.value}"', True, "text")
         elif node.value == "nccl":
             self._add(node, '"nccl"', True, "nccl")

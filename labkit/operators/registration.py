@@ -13,7 +13,9 @@ from __future__ import annotations
 import ctypes
 import itertools
 import os
+import re
 import shutil
+import subprocess
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
@@ -21,7 +23,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from labkit import device, messages, paths
-from labkit.launch.kernel import Kernel
+from labkit.launch.kernel import Kernel, text_of
 from labkit.launch.record import LaunchRecord
 from labkit.operators import build, errors, launch, views
 from labkit.operators.errors import RegistrationError
@@ -66,7 +68,10 @@ class Operators:
         lines = []
         for name in self.names:
             ns, _, op = name.partition("::")
-            packet = getattr(getattr(torch.ops, ns), op)
+            packet = getattr(getattr(torch.ops, ns), op, None)
+            if packet is None:
+                lines.append(messages.text("adapter.gone", op=name))
+                continue
             schemas = [str(getattr(packet, overload)._schema) for overload in packet.overloads()]
             keys = self.keys(name)
             lines += [f"{schema}   [{', '.join(keys)}]" for schema in schemas]
@@ -96,7 +101,7 @@ def register(
         raise TypeError("give a path or text=, one of the two")
     if text is None:
         file = Path(path) if Path(path).exists() else paths.repo_root() / path
-        text, filename = file.read_text(encoding="utf-8"), filename or str(file.resolve())
+        text, filename = text_of(file), filename or str(file.resolve())
     filename = filename or "adapter.asc"
     name = paths.display_path(filename) if filename.startswith("/") else filename
     target = device.install()
@@ -144,7 +149,13 @@ def _load(made: Operators) -> None:
     before = set(torch._C._dispatch_get_all_op_names())
     dangling = set(torch._C._dispatch_find_dangling_impls())
     made.number = next(_numbers)
-    made.library = _library(made.path)
+    try:
+        made.library = _library(made.path)
+    except OSError as error:
+        m = re.search(r"undefined symbol: (\w+)", str(error))
+        if m is None:
+            raise
+        raise RegistrationError(messages.text("adapter.undefined", name=_plain(m[1]), file=made.name)) from None
     made.library.labkit_register.restype = ctypes.c_char_p
     launch.serve(made.number, made)
     said = made.library.labkit_register(made.number)
@@ -156,11 +167,18 @@ def _load(made: Operators) -> None:
     if lost:
         made.library.labkit_unregister()
         launch.forget(made.number)
-        op = lost[0].split("\n")[0].removeprefix("name: ").strip()
-        raise RegistrationError(
-            messages.text("adapter.dangling", op=op, file=made.name, known=", ".join(made.names) or "-")
-        )
+        named = [d.split("\n")[0].removeprefix("name: ").strip() for d in lost]
+        op, known = named[0], [n for n in made.names if n not in {d.partition(".")[0] for d in named}]
+        raise RegistrationError(messages.text("adapter.dangling", op=op, file=made.name, known=", ".join(known) or "-"))
     _registered.append(made)
+
+
+def _plain(symbol: str) -> str:
+    """helper(at::Tensor const&) of _Z6helperRKN2at6TensorE, where the machine has a tool for it."""
+    try:
+        return subprocess.run(["c++filt", symbol], capture_output=True, text=True, timeout=10).stdout.strip() or symbol
+    except (OSError, subprocess.TimeoutExpired):
+        return symbol
 
 
 def _library(path: Path) -> ctypes.CDLL:

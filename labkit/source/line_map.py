@@ -25,11 +25,15 @@ class LineMap:
         self._logical: list[tuple[str, int]] = []
         self._physical: dict[tuple[str, int], int] = {}
         file, line = filename, 1
+        begun = False
         for number, content in enumerate(self.lines, 1):
             self._logical.append((file, line))
             m = _LINE.match(content)
             if m:
                 file, line = (re.sub(r"\\(.)", r"\1", m[2]) if m[2] is not None else file), int(m[1])
+                if not begun and (file, line) == (filename, 1):
+                    self._physical.clear()  # what the lab put in front is no line of the file
+                begun = True
                 continue
             self._physical.setdefault((file, line), number)
             line += 1

@@ -7,6 +7,7 @@ from sympy.printing.str import StrPrinter
 
 LANES = sympy.symbols("i0:16", integer=True, nonnegative=True)
 _ALL = frozenset(LANES)
+_COUNTED = {f"{name}{axis}" for name in ("pid", "grid") for axis in range(3)}
 
 
 class Div(sympy.Function):
@@ -57,6 +58,10 @@ OPERATORS = {
     "low32": "static_cast<int32_t>({0})",
     "from8": "static_cast<uint8_t>({0})",
     "from16": "static_cast<uint16_t>({0})",
+    "from32": "static_cast<uint32_t>({0})",
+    "from64": "static_cast<uint64_t>({0})",
+    "udiv": "({0} / {1})",  # of two that are from32() or from64()
+    "urem": "({0} % {1})",
     "choose": "({0} ? {1} : {2})",
 }
 OPAQUE = (Div, Rem, Call, Where, At)
@@ -64,6 +69,12 @@ OPAQUE = (Div, Rem, Call, Where, At)
 
 def symbol(name: str) -> sympy.Symbol:
     return sympy.Symbol(name, integer=True)
+
+
+def natural(e: sympy.Expr) -> bool:
+    """Whether it is surely not negative: lanes, programs and grids, and what is added and multiplied of them."""
+    known = {s: sympy.Symbol(s.name, integer=True, nonnegative=True) for s in e.free_symbols if s.name in _COUNTED}
+    return bool(e.subs(known).is_nonnegative)
 
 
 def call(name: str, *args) -> sympy.Expr:

@@ -23,14 +23,15 @@ from labkit.triton.ttir import Block, Op, Value, parse
 
 MOST_QUEUES = 4  # with two places each: there are eight events for a pair of pipes
 SPARE = 1024
-RESERVED = (
-    "alignas auto bool break case catch char class const constexpr continue default delete do double else enum "
-    "explicit export extern false float for friend goto half if inline int long mutable namespace new operator "
-    "private protected public register return short signed sizeof static struct switch "
-    "template this throw true try typedef typename "
-    "union unsigned using virtual void volatile while pid0 pid1 pid2 grid0 grid1 grid2 program pipe n r "
-    + " ".join(f"i{d}" for d in range(16))
+KEYWORDS = (
+    "alignas alignof and_eq asm auto bitand bitor bool break case catch char char16_t char32_t class compl const "
+    "const_cast constexpr continue decltype default delete do double dynamic_cast else enum explicit export extern "
+    "false float for friend goto if inline int long mutable namespace new noexcept not_eq nullptr operator or_eq "
+    "private protected public register reinterpret_cast return short signed sizeof static static_assert static_cast "
+    "struct switch template this thread_local throw true try typedef typeid typename union unsigned using virtual void "
+    "volatile wchar_t while xor xor_eq"
 ).split()
+RESERVED = (*KEYWORDS, *"half pid0 pid1 pid2 grid0 grid1 grid2 program pipe n r".split(), *(f"i{d}" for d in range(16)))
 RULES: dict[str, Callable] = {}
 SILENT = {"arith.constant", "tt.make_range", "tt.splat", "tt.broadcast", "tt.expand_dims", "tt.addptr", "tt.reshape"}
 

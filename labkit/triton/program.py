@@ -12,7 +12,7 @@ from labkit.triton import control, elementwise, memory, mixed, reduce, scalars, 
 from labkit.triton.access import early_addresses
 from labkit.triton.cube import Computed, CubeKernel, behind_the_end
 from labkit.triton.helpers import cube_source, source
-from labkit.triton.kernel import Kernel
+from labkit.triton.kernel import KEYWORDS, Kernel
 from labkit.triton.refused import Refused, refuse, shown
 from labkit.triton.sides import can_turn, trim, turn
 from labkit.triton.ttir import Op, Value
@@ -45,6 +45,12 @@ def programs(body: list[str]) -> list[str]:
     if "pid2" in text:
         lines.append("        const int32_t pid2 = program / grid0 / grid1;")
     return [*lines, *body, "    }"]
+
+
+def name_of(func: Op) -> str:
+    """The kernel's in C++: Python allows names that mean something there."""
+    name = func.str("sym_name")
+    return f"{name}_kernel" if name in (*KEYWORDS, "main", "printf") else name
 
 
 def head(func: Op, access: list[str]) -> list[str]:
@@ -120,7 +126,7 @@ def needed_by_all(func: Op, k: Kernel) -> frozenset[str]:
 
 def _vector(func: Op, tiles: set[Value], queues: int | None, note: str = "") -> Lowered:
     """tiles: what loops hand on as tiles; queues: how many of a kind at most."""
-    name = func.str("sym_name")
+    name = name_of(func)
 
     def lowered(held: frozenset[str]) -> tuple[Kernel, list[str]]:
         k = Kernel(func)
@@ -147,7 +153,7 @@ def _vector(func: Op, tiles: set[Value], queues: int | None, note: str = "") -> 
 
 
 def _cube(func: Op) -> Lowered:
-    name = func.str("sym_name")
+    name = name_of(func)
     part = split.cube(func, set())
     stores = split.needs([], [op for op in func.walk() if op.name == "tt.store"], split.handed)
     k = CubeKernel(func, split.Part(part.ops | stores.ops, part.values | stores.values), None)
@@ -165,7 +171,7 @@ def _cube(func: Op) -> Lowered:
 def _mixed(read) -> Lowered:
     pair = mixed.Pair(read)
     cube, vector, vectors, spaces = pair.cube, pair.vector, pair.vectors, pair.spaces
-    func, name = cube.func, cube.func.str("sym_name")
+    func, name = cube.func, name_of(cube.func)
     params = Kernel(func).arguments()
     access = list(dict.fromkeys([*cube.access, *vector.access]))
     lines = head(func, access)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import sympy
 
 from labkit.triton import lanes, layout, rearrange
@@ -9,7 +11,9 @@ from labkit.triton.access import feeds_address
 from labkit.triton.elementwise import elementwise
 from labkit.triton.forms import (
     FLOATS,
+    INTEGERS,
     NEVER,
+    SIZE,
     C,
     Index,
     Mask,
@@ -21,7 +25,7 @@ from labkit.triton.forms import (
     Tile,
     scalar_index,
 )  # fmt: skip
-from labkit.triton.index import LANES, At, Call, Div, Rem, call, is_scalar, symbol
+from labkit.triton.index import LANES, At, Call, Div, Rem, call, is_scalar, natural, symbol
 from labkit.triton.kernel import Kernel, lowers
 from labkit.triton.lanes import SIGNS
 from labkit.triton.tiles import each_lane, float_text, tile
@@ -175,6 +179,8 @@ ARITHMETIC = {
     "arith.index_cast": lambda a: a,
 }
 
+UNSIGNED = {"arith.divui": "udiv", "arith.remui": "urem", "arith.minui": "min", "arith.maxui": "max"}
+
 
 @lowers(*ARITHMETIC)
 def integers(k: Kernel, op: Op):
@@ -192,10 +198,12 @@ def integers(k: Kernel, op: Op):
     source = op.operands[0].elem
     if op.name == "arith.shrui" and source in ("i32", "i64"):
         expr = call("shr" + source[1:], *(f.expr for f in forms))
-    elif op.name == "arith.trunci" and v.elem in ("i8", "i16"):
+    elif op.name == "arith.trunci" and (v.elem in ("i8", "i16") or (v.elem == "i32" and is_scalar(forms[0].expr))):
         expr = call("low" + v.elem[1:], forms[0].expr)
-    elif op.name == "arith.extui" and source in ("i8", "i16"):
+    elif op.name == "arith.extui" and (source in ("i8", "i16") or not natural(forms[0].expr)):
         expr = call("from" + source[1:], forms[0].expr)
+    elif op.name in UNSIGNED and not all(natural(f.expr) for f in forms):
+        expr = call(UNSIGNED[op.name], *(call("from" + source[1:], f.expr) for f in forms))
     else:
         expr = ARITHMETIC[op.name](*(f.expr for f in forms))
     expr = expr if expr.has(Div, Rem, Call, At) else sympy.expand(expr)
@@ -224,14 +232,30 @@ def conditions(k: Kernel, op: Op, forms: list):
     return elementwise(k, op)
 
 
+UNSIGNED_FROM = 6  # of cmpi's predicates, the first that compares numbers without a sign
+
+
+def exclusive(a: Mask, b: Mask) -> Mask:
+    """One of both."""
+    return Mask((Not(a),)) if b == Mask() else Mask((Or((a & Mask((Not(b),)), Mask((Not(a),)) & b)),))
+
+
 @lowers("arith.cmpi")
 def compare_integers(k: Kernel, op: Op):
     forms = [k.forms[v] for v in op.operands]
     sign = SIGNS[op.int("predicate")]
+    if all(isinstance(f, Mask) for f in forms) and not op.result.shape and sign in ("==", "!="):
+        other = exclusive(*forms)
+        k.forms[op.result] = other if sign == "!=" else Mask((Not(other),))
+        return None
     if any(isinstance(f, Tile) for f in forms) or any(isinstance(f, Mask) for f in forms):
         return elementwise(k, op)
     a, b = forms
-    if all(map(scalar_index, forms)):
+    if op.int("predicate") >= UNSIGNED_FROM and not all(natural(f.expr) for f in forms):
+        if not all(map(scalar_index, forms)):
+            return elementwise(k, op)
+        a, b = (Index(call("from" + op.operands[0].elem[1:], f.expr), f.elem) for f in forms)
+    elif all(map(scalar_index, forms)):
         value = sympy.simplify(a.expr - b.expr) if (a.expr - b.expr).is_Number else None
         if value is not None:
             held = {
@@ -267,10 +291,8 @@ def logic(k: Kernel, op: Op):
             made = (
                 Mask() if not a.terms or not b.terms else b if a == NEVER else a if b == NEVER else Mask((Or((a, b)),))
             )
-        elif b == Mask():
-            made = Mask((Not(a),))
         else:
-            made = Mask((Or((a & Mask((Not(b),)), Mask((Not(a),)) & b)),))
+            made = exclusive(a, b)
         k.forms[op.result] = made
         return None
     return elementwise(k, op)
@@ -286,28 +308,60 @@ def barrier(k: Kernel, op: Op):
     k.emit("PipeBarrier<PIPE_ALL>();")
 
 
+def literal(text: str) -> str:
+    """For a format between quotation marks in C++."""
+    plain = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "%": "%%"}
+    return "".join(plain.get(c, c if c.isprintable() else f"\\{ord(c):03o}") for c in text)
+
+
 @lowers("tt.print")
 def device_print(k: Kernel, op: Op):
-    """A number by printf, a tile by DumpTensor, under the number of its line."""
-    prefix = op.str("prefix").strip().replace('"', "'")
+    """A number by printf, a tile by DumpTensor, under the number of its line; conditions by printf, lane by lane."""
+    said = op.str("prefix").strip()
+    note = " ".join(said.split()).rstrip("\\")  # behind // a backslash at the end would join the next line
+    signs = re.search(r"isSigned = array<i32: ([-\d, ]+)>", op.text)
+    unsigned = [s.strip() == "0" for s in signs[1].split(",")] if signs else []
+    hexadecimal = bool(op.handle.get_bool_attr("hex"))
     if not op.operands:
-        k.emit(f'printf("{prefix}\\n");')
-    for v in op.operands:
+        k.emit(f'printf("{literal(said)}\\n");')
+    for i, v in enumerate(op.operands):
         form = k.forms[v]
+        if isinstance(form, Pointer) or v.elem not in C:
+            raise k.refuse("tl.device_print of a pointer", "print what is there: tl.load(pointer)")
+        plain = v.elem in INTEGERS and any(unsigned[i : i + 1])
         if v.shape and any(form.varies(d) for d in range(len(v.shape))):
+            if v.elem == "i1":
+                _print_lanes(k, form, v.shape, said)
+                continue
             t = tile(k, form, v.shape, v.elem)
             k.sync("V_S")
-            k.emit(f"DumpTensor({t.var}, {op.line}, {layout.count(t.stored)});  // {prefix}")
+            seen = f"{t.var}.ReinterpretCast<u{C[v.elem]}>()" if plain else t.var
+            k.emit(f"DumpTensor({seen}, {op.line}, {layout.count(t.stored)});  // {note}")
             if t is not form:
                 k.done(t)
             continue
-        how = "%f" if v.elem in FLOATS else "%ld" if v.elem == "i64" else "%d"
-        k.emit(f'printf("pid (%d, %d, %d) {prefix} {how}\\n", pid0, pid1, pid2, {lanes.element(form)});')
+        value = lanes.element(form)
+        if plain or (hexadecimal and v.elem in INTEGERS):
+            value = f"static_cast<u{C[v.elem]}>({value})"
+        how = "%f" if v.elem in FLOATS else f"%{'l' if v.elem == 'i64' else ''}{'u' if plain else 'd'}"
+        if hexadecimal and v.elem in INTEGERS:
+            how = f"0x%0{2 * SIZE[v.elem]}{'l' if v.elem == 'i64' else ''}x"
+        k.emit(f'printf("pid (%d, %d, %d) {literal(said)} {how}\\n", pid0, pid1, pid2, {value});')
+
+
+def _print_lanes(k: Kernel, form, shape: tuple[int, ...], said: str) -> None:
+    stored = tuple(n if form.varies(d) else 1 for d, n in enumerate(shape))
+    at = [f"i{d}" for d in layout.wide_dims(stored)]
+    if isinstance(form, Tile):
+        k.sync("V_S")
+    words = f"pid (%d, %d, %d) idx ({', '.join('%d' for _ in at)}) {literal(said)} %d"
+    values = ", ".join(["pid0", "pid1", "pid2", *at, f"static_cast<int32_t>({lanes.element(form)})"])
+    each_lane(k, stored, lambda _: k.emit(f'printf("{words}\\n", {values});'))
 
 
 @lowers("tt.assert")
 def device_assert(k: Kernel, op: Op):
-    form, said = k.forms[op.operands[0]], op.str("message").replace('"', "'").replace("%", "%%")
+    form, said = k.forms[op.operands[0]], literal(op.str("message"))
     if isinstance(form, Tile):
         k.sync("V_S")
     shape = op.operands[0].shape

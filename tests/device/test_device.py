@@ -333,6 +333,36 @@ def test_the_device_is_installed_once_whoever_comes_first(first):
     assert (done.stdout, done.returncode) == ("sim npu:0\n", 0), done.stderr
 
 
+@pytest.mark.parametrize("number", [99, -2])
+def test_a_device_that_is_not_there_is_refused_by_whoever_is_asked(number):
+    """By each on its own: memory behind the last device is somebody else's, and its streams are none."""
+    npu, accelerator = torch.npu, torch.accelerator
+    for ask in (npu.synchronize, npu.current_stream, npu.default_stream, npu.Stream):
+        with pytest.raises(RuntimeError, match="no npu"):
+            ask(number)
+    for ask in (npu.get_device_properties, npu.get_device_name, lambda i: npu.can_device_access_peer(0, i)):
+        with pytest.raises(AssertionError, match="no npu"):
+            ask(number)
+    if hasattr(accelerator, "memory_stats") and number > 0:
+        for ask in (accelerator.memory_stats, accelerator.memory_allocated, accelerator.reset_peak_memory_stats):
+            with pytest.raises(RuntimeError, match="no device 99"):
+                ask(number)
+    assert npu.device_count() == 1 and torch.ones(2, device="npu").sum().item() == 2
+
+
+def test_a_number_that_is_no_streams_handle():
+    stream = torch.npu.Stream()
+    assert torch.npu.ExternalStream(stream.npu_stream) == stream
+    assert torch.npu.ExternalStream(0) == torch.npu.default_stream()
+    for handle in (99 << 32 | 1, -1, 1 << 31, 1 << 20):
+        with pytest.raises(RuntimeError, match="no stream|no npu"):
+            torch.npu.ExternalStream(handle)
+    from_outside = torch.Stream(stream_id=-1, device_index=0, device_type=20)
+    for use in (from_outside.synchronize, from_outside.query, lambda: torch.npu.Event().record(from_outside)):
+        with pytest.raises(RuntimeError, match="no stream -1"):
+            use()
+
+
 def test_settings_are_checked_as_torch_npu_does():
     torch.npu.set_option({"ACL_PRECISION_MODE": "must_keep_origin_dtype", "MM_BMM_ND_ENABLE": "disable"})
     assert torch.npu.get_mm_bmm_format_nd() is False

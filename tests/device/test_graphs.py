@@ -239,3 +239,40 @@ def test_super_kernels_are_marked_and_not_made(tmp_path):
         torch.npu.super_kernel_scope_begin(" ")
     with pytest.raises(RuntimeError):
         torch.npu.NPUGraph.get_currently_capturing_graph()
+
+
+def test_operators_that_give_nothing_back():
+    """Those on lists: an optimizer's step is made of them."""
+    p = torch.nn.Parameter(torch.ones(4, device="npu"))
+    optimizer = torch.optim.SGD([p], lr=0.5, momentum=0.5)
+    p.grad = torch.ones_like(p)
+    optimizer.step()
+    g = torch.npu.NPUGraph()
+    with torch.npu.graph(g):
+        optimizer.step()
+    assert p.tolist() == [0.5] * 4
+    g.replay()
+    g.replay()
+    assert p.tolist() == [0.5 - 0.75 - 0.875] * 4
+
+
+@pytest.mark.parametrize("waits", [lambda x: x[x > 0], torch.unique, torch.bincount, lambda x: x.repeat_interleave(x)])
+def test_a_shape_that_depends_on_values_is_refused(waits):
+    x = torch.ones(3, dtype=torch.int64, device="npu")
+    with pytest.raises(RuntimeError, match="capture"), torch.npu.graph(torch.npu.NPUGraph()):
+        waits(x)
+
+
+def test_a_shape_that_is_told_is_not():
+    x, at = torch.ones(3, dtype=torch.int64, device="npu"), torch.tensor([2, 0], device="npu")
+    g = torch.npu.NPUGraph()
+    with torch.npu.graph(g):
+        some, twice = x[at], x.repeat_interleave(x, output_size=3)
+    g.replay()
+    assert some.tolist() == [1, 1] and twice.tolist() == [1, 1, 1]
+
+
+def test_as_many_callables_as_samples():
+    layers = torch.nn.Linear(2, 2).npu(), torch.nn.Linear(2, 2).npu()
+    with pytest.raises(ValueError):
+        torch.npu.make_graphed_callables(layers, ((torch.ones(1, 2, device="npu"),),))

@@ -352,3 +352,67 @@ def test_settings_of_the_allocator():
     ):  # fmt: skip
         with pytest.raises(RuntimeError, match=wrong.partition(":")[0]):
             settings(wrong)
+
+
+# ---- streams
+
+
+def _used_elsewhere(recorded: bool) -> tuple[bool, torch.Tensor, int]:
+    """A tensor is freed while a side stream still reads it: whether the next one gets its memory; that one; its
+    address."""
+    torch.npu.synchronize()
+    torch.npu.empty_cache()
+    side = torch.npu.Stream()
+    x = torch.ones(1 << 20, device="npu")
+    side.wait_stream(torch.npu.current_stream())
+    with torch.npu.stream(side):
+        torch.npu._sleep(1 << 20)
+        x.sum()
+    address = x.data_ptr()
+    if recorded:
+        x.record_stream(side)
+    del x
+    new = torch.empty(1 << 20, device="npu")
+    return new.data_ptr() == address, new, address
+
+
+def test_recorded_memory_is_nobodys_until_the_stream_has_done_its_work():
+    assert _used_elsewhere(recorded=False)[0], "as on a card, where it would be overwritten"
+    again, kept, address = _used_elsewhere(recorded=True)
+    stats = torch.npu.memory_stats()
+    waiting = [
+        b["size"] for s in torch.npu.memory_snapshot() for b in s["blocks"] if b["state"] == "active_pending_free"
+    ]
+    assert not again and waiting == [stats["active_bytes.all.current"] - stats["allocated_bytes.all.current"]]
+    torch.npu.synchronize()
+    later = torch.empty(1 << 20, device="npu")
+    assert later.data_ptr() == address and kept.data_ptr() != address
+    assert torch.npu.memory_stats()["active_bytes.all.current"] == torch.npu.memory_allocated()
+
+
+def test_recorded_memory_comes_back_where_there_is_no_other():
+    """And when the clock begins anew."""
+    assert not _used_elsewhere(recorded=True)[0]
+    torch.npu.empty_cache()
+    assert not any(b["state"] == "active_pending_free" for s in torch.npu.memory_snapshot() for b in s["blocks"])
+    assert not _used_elsewhere(recorded=True)[0]
+    device.reset_clock()
+    assert not any(b["state"] == "active_pending_free" for s in torch.npu.memory_snapshot() for b in s["blocks"])
+
+
+def test_each_stream_has_a_cache_of_its_own():
+    side = torch.npu.Stream()
+    with torch.npu.stream(side):
+        address = torch.empty(1 << 20, device="npu").data_ptr()
+    here = torch.empty(1 << 20, device="npu")
+    with torch.npu.stream(side):
+        there = torch.empty(1 << 20, device="npu")
+    assert here.data_ptr() != address and there.data_ptr() == address
+    segment = next(s for s in torch.npu.memory_snapshot() if s["address"] <= address < s["address"] + s["total_size"])
+    assert segment["stream"] == side.stream_id
+
+
+def test_a_stream_of_another_device_is_not_recorded():
+    with pytest.raises(RuntimeError, match="the stream is on cpu"):
+        torch.ones(2, device="npu").record_stream(torch.Stream(device="cpu"))
+    torch.empty(0, device="npu").record_stream(torch.npu.Stream())

@@ -215,3 +215,12 @@ def test_chinese_is_chinese(maker, monkeypatch):
     monkeypatch.setenv("LABKIT_LANG", "zh")
     figure = maker()
     assert re.search("[一-鿿]", figure.title) and re.search("[一-鿿]", figure.desc) and figure.svg != english.svg
+
+
+@pytest.mark.parametrize("step", [-1, 8, True, 2.5, "3"])
+def test_a_step_that_does_not_exist(step):
+    from labkit.figures.pipes import core_on_one_page
+
+    with pytest.raises(ValueError, match="steps 0 to 7"):
+        core_on_one_page(step=step)
+    assert core_on_one_page(step=2.0).svg == core_on_one_page(step=2).svg

@@ -150,3 +150,9 @@ def test_a_backend_that_trains_under_a_policy():
 def test_a_policy_that_there_is_not():
     with pytest.raises(ValueError, match="looser.*fp32"):
         fusion.backend(precision="looser")
+
+
+@pytest.mark.parametrize("loses", [-1.0, float("nan")])
+def test_a_limit_that_no_part_could_keep_is_refused(loses):
+    with pytest.raises(ValueError, match="from 0"):
+        fusion.Precision("fp32", loses=loses)

@@ -101,3 +101,24 @@ def test_a_program_that_is_nested_too_deep_is_said_and_the_others_are_read(tmp_p
     (tmp_path / "deep.py").write_text(text)
     (tmp_path / "t.py").write_text("x.cuda()\n")
     assert [(row.file, row.mended) for row in migrate.scan(tmp_path)] == [("deep.py", False), ("t.py", True)]
+
+
+@pytest.mark.parametrize("text", ["cpu:gloo,cuda:nccl", "cuda:nccl,cpu:gloo", "cuda:nccl"])
+def test_a_backend_for_each_device_is_changed_by_hand(tmp_path, text):
+    """transfer_to_npu replaces nccl in it, and cuda nowhere."""
+    (tmp_path / "t.py").write_text(f'init_process_group("{text}")\nx = "cuda:1"\n')
+    rows = migrate.scan(tmp_path / "t.py")
+    assert [(row.what, row.mended) for row in rows] == [(f'"{text}"', False), ('"cuda:1"', True)]
+    assert "npu:hccl" in rows[0].why
+
+
+def test_what_a_star_brings_is_judged_where_it_is_used(tmp_path):
+    (tmp_path / "t.py").write_text(
+        "from torch.utils.cpp_extension import *\nfrom torch.jit import *\nfrom torch.cuda import *\n"
+        "k = load('fast', ['fast.cu'])\nm = script(m)\nload = 3\nfrom torch import *\ncuda = 1\n"
+    )
+    assert [(row.line, row.what, row.mended) for row in migrate.scan(tmp_path / "t.py")] == [
+        (3, "torch.cuda.*", True),
+        (4, "torch.utils.cpp_extension.load", False),
+        (5, "torch.jit.script", False),
+    ]

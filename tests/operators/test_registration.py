@@ -258,6 +258,42 @@ def test_errors_of_registration(wrong, said, monkeypatch):
     assert not any(n.startswith("again::") for n in torch._C._dispatch_get_all_op_names())
 
 
+_SHAPE = """
+#include <torch/library.h>
+#include <ATen/ATen.h>
+at::Tensor helper(const at::Tensor& x);
+at::Tensor run(const at::Tensor& x) { return HELPER(x); }
+TORCH_LIBRARY_FRAGMENT(shape, m) { m.def("NAME(Tensor x) -> Tensor"); }
+TORCH_LIBRARY_IMPL(shape, PrivateUse1, m) { m.impl("NAME", run); }
+"""
+
+
+def shape(name: str, helper: str = "at::empty_like") -> str:
+    return _SHAPE.replace("NAME", name).replace("HELPER", helper)
+
+
+def test_a_function_that_is_only_declared_is_named():
+    with pytest.raises(labkit.RegistrationError, match="shape.asc: .*helper.* is declared and called"):
+        labkit.register(text=shape("lost", "helper"), filename="shape.asc")
+
+
+def test_an_implementation_alone_is_not_among_what_is_defined():
+    text = shape("alone").replace('m.def("alone(Tensor x) -> Tensor");', "")
+    with pytest.raises(labkit.RegistrationError, match=r"names shape::alone, but no m.def defines it \(defined: -\)"):
+        labkit.register(text=text, filename="shape.asc")
+
+
+def test_what_was_replaced_says_so():
+    old = labkit.register(text=shape("before"), filename="shape.asc")
+    new = labkit.register(text=shape("behind"), filename="shape.asc")
+    assert "shape::before is registered no more" in repr(old) and "shape::behind(Tensor x)" in repr(new)
+
+
+def test_a_source_in_the_encoding_of_a_chinese_windows(tmp_path):
+    (tmp_path / "shape.asc").write_bytes(shape("encoded").encode() + "// 形状\r\n".encode("gb18030"))
+    assert labkit.register(tmp_path / "shape.asc").names == ["shape::encoded"]
+
+
 def test_a_schema_that_is_none():
     with pytest.raises(
         labkit.RegistrationError, match=r"again.asc:9: PyTorch cannot read the schema \"plus\(Tensor x\) -> Tensr\""

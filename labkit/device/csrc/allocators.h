@@ -35,6 +35,11 @@ namespace labdev {
 constexpr auto kNpu = c10::DeviceType::PrivateUse1;
 
 inline c10::Device npu_device(int index) { return c10::Device(kNpu, c10::DeviceIndex(index)); }
+inline int known(c10::DeviceIndex device) {  // else Error
+    TORCH_CHECK(device >= 0 && device < virtual_clock().devices(), "npu: there is no device ", int(device),
+                "; this machine has ", virtual_clock().devices(), " (numbered from 0)");
+    return device;
+}
 inline int index_of(c10::Device device) { return device.has_index() ? device.index() : current_device(); }
 
 // ---- errors
@@ -98,7 +103,7 @@ inline void free_block(void* p) { arena().free(p); }
 inline c10::DataPtr allocate_block(size_t bytes, int device) {
     if (bytes == 0) return {nullptr, npu_device(device)};
     try {
-        void* p = arena().allocate(bytes, device);
+        void* p = arena().allocate(bytes, device, current_stream(device));
         return {p, p, &free_block, npu_device(device)};
     } catch (const OutOfMemory& e) {
         raise(e);
@@ -121,15 +126,18 @@ public:
 #if LABKIT_TORCH >= 209  // what torch.accelerator.memory_*() asks for
     bool initialized() override { return true; }
     void emptyCache(c10::MempoolId_t = {0, 0}) override { arena().empty_cache(); }
-    void recordStream(const c10::DataPtr&, c10::Stream) override {}  // work is done when its call returns
+    void recordStream(const c10::DataPtr& p, c10::Stream stream) override {
+        arena().record_stream(p.get(), int(stream.id()));
+    }
     c10::CachingDeviceAllocator::DeviceStats getDeviceStats(c10::DeviceIndex device) override {
-        const MemoryStats s = arena().stats(device);
+        const MemoryStats s = arena().stats(known(device));
         c10::CachingDeviceAllocator::DeviceStats out;
         out.allocated_bytes[0].current = int64_t(s.allocated);
         out.allocated_bytes[0].peak = int64_t(s.allocated_peak);
         out.reserved_bytes[0].current = int64_t(s.reserved);
         out.reserved_bytes[0].peak = int64_t(s.reserved_peak);
-        out.active_bytes[0] = out.allocated_bytes[0];
+        out.active_bytes[0].current = int64_t(s.active);
+        out.active_bytes[0].peak = int64_t(s.active_peak);
         out.requested_bytes[0].current = int64_t(s.requested);
         out.allocation[0].current = int64_t(s.blocks);
         out.segment[0].current = int64_t(s.segments);
@@ -138,11 +146,11 @@ public:
         return out;
     }
     void resetAccumulatedStats(c10::DeviceIndex) override {}
-    void resetPeakStats(c10::DeviceIndex device) override { arena().reset_peak(device); }
+    void resetPeakStats(c10::DeviceIndex device) override { arena().reset_peak(known(device)); }
 #if LABKIT_TORCH >= 210
     std::pair<size_t, size_t> getMemoryInfo(c10::DeviceIndex device) override {
         const size_t all = arena().capacity();
-        return {all - std::min<size_t>(all, arena().stats(device).reserved), all};
+        return {all - std::min<size_t>(all, arena().stats(known(device)).reserved), all};
     }
 #endif
 #endif
@@ -177,7 +185,7 @@ public:
         const int device = ResultsInArena::current();
         if (device < 0 || bytes == 0) return heap_()->allocate(bytes);
         try {
-            void* p = arena().allocate(bytes, device, /*counted=*/false);
+            void* p = arena().allocate(bytes, device, current_stream(device), /*counted=*/false);
             return {p, p, &free_either, c10::Device(c10::DeviceType::CPU)};
         } catch (const OutOfMemory& e) {
             raise(e);

@@ -9,6 +9,9 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <limits>
+
+#include "clock.h"
 
 #ifndef MAP_FIXED_NOREPLACE
 #define MAP_FIXED_NOREPLACE 0x100000  // glibc before 2.27
@@ -104,13 +107,32 @@ size_t Arena::capacity() const { return std::min({chip_bytes_, host_bytes_, size
 
 // ---- blocks
 
-void* Arena::allocate(size_t bytes, int index, bool counted) {
+Arena::Pool& Arena::pool_of(Device& device, int stream, bool small) {
+    auto& [few, many] = device.pools.try_emplace(stream, Pool{{}, true, stream}, Pool{{}, false, stream}).first->second;
+    return small ? few : many;
+}
+
+// The block is a tensor's from now on.
+void Arena::count(Device& device, const Block& block) {
+    MemoryStats& s = device.stats;
+    s.allocated += block.size;
+    s.allocated_peak = std::max(s.allocated_peak, s.allocated);
+    s.active += block.size;
+    s.active_peak = std::max(s.active_peak, s.active);
+    s.requested += block.asked;
+    ++s.blocks;
+    ++s.allocations;
+    tell(block, false);
+}
+
+void* Arena::allocate(size_t bytes, int index, int stream, bool counted) {
     if (forked_) throw BadFork();
     std::lock_guard<std::mutex> lock(mutex_);
     Device& device = pools_[size_t(index)];
     if (bytes > SIZE_MAX / 2) fail(device, index, bytes, limit_of(device));  // rounding it up would overflow
     const size_t size = round_up(bytes + kTail, kAlign);
-    Pool& pool = size <= kSmall ? device.small : device.large;
+    if (!device.waiting.empty()) release_waiting(device, virtual_clock().host());
+    Pool& pool = pool_of(device, stream, size <= kSmall);
     Block* block = take(pool, size);
     if (!block) block = grow(device, index, pool, size);
     split(block, size);
@@ -119,15 +141,7 @@ void* Arena::allocate(size_t bytes, int index, bool counted) {
     block->written = false;
     block->asked = bytes;
     used_.emplace(block->start, block);
-    if (counted) {
-        MemoryStats& s = device.stats;
-        s.allocated += block->size;
-        s.allocated_peak = std::max(s.allocated_peak, s.allocated);
-        s.requested += bytes;
-        ++s.blocks;
-        ++s.allocations;
-        tell(*block, false);
-    }
+    if (counted) count(device, *block);
     return block->start;
 }
 
@@ -138,14 +152,43 @@ void Arena::free(void* p) {
     if (it == used_.end()) return;
     Block* block = it->second;
     used_.erase(it);
+    Device& device = pools_[size_t(block->device)];
     if (block->counted) {
-        MemoryStats& s = pools_[size_t(block->device)].stats;
+        MemoryStats& s = device.stats;
         s.allocated -= block->size;
         s.requested -= block->asked;
         --s.blocks;
         ++s.frees;
         tell(*block, true);
     }
+    double until = 0;
+    for (int stream : block->users) until = std::max(until, virtual_clock().now(block->device, stream).time);
+    block->users.clear();
+    if (until > virtual_clock().host()) device.waiting.push_back({block, until});
+    else release(block);
+}
+
+void Arena::record_stream(const void* p, int stream) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (Block* block = at(p); block && block->pool->stream != stream) block->users.insert(stream);
+}
+
+void Arena::forget_waiting() {
+    if (forked_) return;
+    std::lock_guard<std::mutex> lock(mutex_);
+    for (Device& device : pools_) release_waiting(device, std::numeric_limits<double>::infinity());
+}
+
+void Arena::release_waiting(Device& device, double now) {
+    std::vector<Waiting> later;
+    for (const Waiting& w : device.waiting)
+        if (w.until <= now) release(w.block);
+        else later.push_back(w);
+    device.waiting.swap(later);
+}
+
+void Arena::release(Block* block) {
+    if (block->counted) pools_[size_t(block->device)].stats.active -= block->size;
     block->used = false;
     block->backed = true;
     backed_bytes_ += block->size;
@@ -164,13 +207,7 @@ void Arena::adopt(void* p) {
     block->written = true;
     if (block->counted) return;
     block->counted = true;
-    MemoryStats& s = pools_[size_t(block->device)].stats;
-    s.allocated += block->size;
-    s.allocated_peak = std::max(s.allocated_peak, s.allocated);
-    s.requested += block->asked;
-    ++s.blocks;
-    ++s.allocations;
-    tell(*block, false);
+    count(pools_[size_t(block->device)], *block);
 }
 
 void Arena::tell(const Block& block, bool freed) const {
@@ -287,10 +324,14 @@ Arena::Block* Arena::grow(Device& device, int index, Pool& pool, size_t size) {
     return new Block{start, bytes, 0, &pool, nullptr, nullptr, index};
 }
 
-// Gives back every segment of the device with no block in use. True when there was one.
+// Gives back every segment of the device with no block in use; what waits for a stream counts as free, as on a card,
+// where the host waits for it now (here without the time that takes). True when there was one.
 bool Arena::release_cached(Device& device) {
     bool any = false;
-    for (Pool* pool : {&device.small, &device.large}) {
+    release_waiting(device, std::numeric_limits<double>::infinity());
+    std::vector<Pool*> pools;
+    for (auto& [stream, both] : device.pools) pools.insert(pools.end(), {&both.first, &both.second});
+    for (Pool* pool : pools) {
         for (auto it = pool->free.begin(); it != pool->free.end();) {
             Block* block = *it;
             if (block->prev || block->next) {
@@ -368,6 +409,7 @@ void Arena::reset_peak(int device) {
     MemoryStats& s = pools_[size_t(device)].stats;
     s.allocated_peak = s.allocated;
     s.reserved_peak = s.reserved;
+    s.active_peak = s.active;
 }
 
 void Arena::empty_cache() {
@@ -379,15 +421,17 @@ void Arena::empty_cache() {
 std::vector<BlockState> Arena::blocks(int device) const {
     std::lock_guard<std::mutex> lock(mutex_);
     std::vector<BlockState> all;
-    auto add = [&](const Block* b) {
+    auto add = [&](const Block* b, int used) {
         if (b->device == device)
-            all.push_back(
-                {uint64_t(uintptr_t(b->start)), b->size, b->used ? b->asked : 0, b->used, !b->prev, b->pool->small, 0});
+            all.push_back({uint64_t(uintptr_t(b->start)), b->size, used ? b->asked : 0, used, !b->prev, b->pool->small,
+                           b->pool->stream});
     };
-    for (const auto& used : used_) add(used.second);
+    for (const auto& used : used_) add(used.second, 1);
     const Device& d = pools_[size_t(device)];
-    for (const Pool* pool : {&d.small, &d.large})
-        for (const Block* b : pool->free) add(b);
+    for (const Waiting& w : d.waiting) add(w.block, 2);
+    for (const auto& [stream, both] : d.pools)
+        for (const Pool* pool : {&both.first, &both.second})
+            for (const Block* b : pool->free) add(b, 0);
     std::sort(all.begin(), all.end(), [](const BlockState& a, const BlockState& b) { return a.address < b.address; });
     return all;
 }

@@ -2,8 +2,9 @@
 //
 // The mapping is a memfd, so a second process can map the same bytes at the same address: a kernel launched there
 // reads and writes the tensors of this process in place. The allocator on top behaves as PyTorch's caching allocators
-// do (segments of 2 MiB and 20 MiB, best fit, split and merge, a cache that survives free), because its numbers are
-// what torch.npu.memory_reserved() and friends teach. No torch header is included here: this file builds in a second.
+// do (segments of 2 MiB and 20 MiB, best fit, split and merge, a cache that survives free and that each stream has for
+// itself, record_stream), because its numbers are what torch.npu.memory_reserved() and friends teach. No torch header
+// is included here: this file builds in a second.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -26,6 +27,7 @@ struct MemoryStats {
     uint64_t requested = 0;                      // blocks in use, sizes asked for
     uint64_t blocks = 0, segments = 0;
     uint64_t allocations = 0, frees = 0, retries = 0, ooms = 0;
+    uint64_t active = 0, active_peak = 0;  // allocated, and freed while a stream of record_stream still works on it
 };
 
 struct BlockInfo {
@@ -37,7 +39,7 @@ struct BlockInfo {
 
 struct BlockState {  // also read by Python, see library.py
     uint64_t address, bytes, asked;
-    int used, first, small, reserved;  // first: of its segment
+    int used, first, small, stream;  // used: 2 freed, but see active; first: of its segment
 };
 
 // Why an allocation failed: the reason, and the numbers at that moment.
@@ -85,10 +87,13 @@ public:
     size_t capacity() const;  // bytes that one device may reserve
     bool forked() const { return forked_; }
 
-    // A block for a tensor of `device`. counted = false: scratch of a CPU kernel, in the statistics only once adopted.
-    // Throws OutOfMemory, BadFork.
-    void* allocate(size_t bytes, int device, bool counted = true);
+    // A block for a tensor of `device` whose first user is `stream`. counted = false: scratch of a CPU kernel, in the
+    // statistics only once adopted. Throws OutOfMemory, BadFork.
+    void* allocate(size_t bytes, int device, int stream, bool counted = true);
     void free(void* p);
+    // Another stream uses the block, too: once freed it is nobody's before that stream has done what it has by then.
+    void record_stream(const void* p, int stream);
+    void forget_waiting();  // the clock begins anew: nothing is under way
     // The block has become the storage of an npu tensor with content.
     void adopt(void* p);
     void mark_written(const void* p);
@@ -109,7 +114,8 @@ private:
         Block *prev = nullptr, *next = nullptr;  // neighbours in the segment
         int device;
         bool used = false, counted = false, written = false;
-        bool backed = false;  // free block: may still have pages of the host
+        bool backed = false;    // free block: may still have pages of the host
+        std::set<int> users{};  // streams besides its own
     };
     struct BySize {
         bool operator()(const Block* a, const Block* b) const {
@@ -119,14 +125,24 @@ private:
     struct Pool {  // free blocks of one kind
         std::set<Block*, BySize> free;
         bool small;
+        int stream;
+    };
+    struct Waiting {  // freed; to be given out again from `until` on
+        Block* block;
+        double until;
     };
     void tell(const Block& block, bool freed) const;
     struct Device {
-        Pool small{{}, true}, large{{}, false};
+        std::map<int, std::pair<Pool, Pool>> pools;  // by stream: small, large
+        std::vector<Waiting> waiting;
         MemoryStats stats;
         double fraction = 1.0;
     };
 
+    Pool& pool_of(Device& device, int stream, bool small);
+    void count(Device& device, const Block& block);
+    void release(Block* block);
+    void release_waiting(Device& device, double now);
     Block* take(Pool& pool, size_t size);
     Block* grow(Device& device, int index, Pool& pool, size_t size);
     void split(Block* block, size_t size);

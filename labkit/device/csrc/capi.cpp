@@ -186,8 +186,12 @@ long lab_blocks(int device, labdev::BlockState* out, long room) {
     return n;
 }
 size_t lab_capacity() { return arena().capacity(); }
-void lab_set_memory_fraction(int device, double fraction) { arena().set_fraction(device, fraction); }
-void lab_reset_peak(int device) { arena().reset_peak(device); }
+void lab_set_memory_fraction(int device, double fraction) {
+    if (valid(device)) arena().set_fraction(device, fraction);
+}
+void lab_reset_peak(int device) {
+    if (valid(device)) arena().reset_peak(device);
+}
 void lab_empty_cache() { arena().empty_cache(); }
 int lab_forked() { return arena().forked(); }
 
@@ -201,7 +205,9 @@ int lab_set_device(int device) {
     return 0;
 }
 int lab_current_stream(int device) { return labdev::current_stream(device); }
-void lab_synchronize(int device) { virtual_clock().synchronize(device); }
+void lab_synchronize(int device) {
+    if (valid(device)) virtual_clock().synchronize(device);
+}
 double lab_event_time(const void* event) {  // ns; negative when it was not recorded
     const auto* e = static_cast<const labdev::Event*>(event);
     return e && e->recorded ? e->time : -1;
@@ -296,7 +302,7 @@ void lab_noise(uint64_t seed, const double* levels) {
     virtual_clock().start_noise(seed, {levels[0], levels[1], levels[2], levels[3], levels[4], levels[5]});
 }
 double lab_host_ns() { return virtual_clock().host(); }
-double lab_busy_until_ns(int device) { return virtual_clock().busy_until(device); }
+double lab_busy_until_ns(int device) { return valid(device) ? virtual_clock().busy_until(device) : 0; }
 void lab_host_work(double ns) { virtual_clock().spend(ns); }
 // The L2: forget what it holds; find it empty at every operator from now on (a benchmark's choice); note that a kernel
 // launched by other means has passed over these bytes; how many of them it holds.
@@ -322,7 +328,10 @@ double lab_held_l2(const void* p, size_t bytes) {
 int lab_sit_down(const char* file, int seat, int seats) { return virtual_clock().sit_down(file, seat, seats); }
 int lab_leave_card() { return virtual_clock().leave_card(); }
 size_t lab_card_bytes() { return sizeof(labdev::CardMemory<int(labdev::Engine::Count)>); }
-void lab_reset_clock() { virtual_clock().reset(); }
+void lab_reset_clock() {
+    virtual_clock().reset();
+    arena().forget_waiting();
+}
 uint64_t lab_launches() { return virtual_clock().launches(); }
 // Copies the newest `room` records, oldest first; returns how many there are to copy.
 long lab_records(labdev::Record* out, long room) {

@@ -7,6 +7,7 @@
 #include <torch/csrc/profiler/stubs/base.h>
 
 #include <chrono>
+#include <cstdint>
 #include <memory>
 
 #include "allocators.h"
@@ -34,18 +35,22 @@ struct NpuGuard final : c10::impl::DeviceGuardImplInterface {
         return old;
     }
     void setDevice(c10::Device device) const override {
-        TORCH_CHECK(device.index() < deviceCount(), "npu: there is no device ", int(device.index()),
-                    "; this machine has ", int(deviceCount()), " (numbered from 0)");
+        if (device.has_index()) known(device.index());
         uncheckedSetDevice(device);
     }
     void uncheckedSetDevice(c10::Device device) const noexcept override {
         if (device.has_index()) set_current_device(device.index());
     }
     void synchronizeDevice(const DeviceIndex device) const override {
-        virtual_clock().synchronize(device < 0 ? current_device() : device);
+        virtual_clock().synchronize(device == -1 ? current_device() : known(device));
     }
 
     // ---- streams
+    static int known_stream(const Stream& s) {
+        known(s.device_index());
+        TORCH_CHECK(s.id() >= 0 && s.id() <= INT16_MAX, "npu: there is no stream ", s.id());
+        return int(s.id());
+    }
     static Stream stream(int device, int64_t id) { return Stream(Stream::UNSAFE, npu_device(device), id); }
     Stream getStream(c10::Device device) const noexcept override {
         const int i = index_of(device);
@@ -62,11 +67,13 @@ struct NpuGuard final : c10::impl::DeviceGuardImplInterface {
         set_current_stream(next.device_index(), int(next.id()));
         return old;
     }
-    bool queryStream(const Stream& s) const override { return virtual_clock().idle(s.device_index(), int(s.id())); }
+    bool queryStream(const Stream& s) const override { return virtual_clock().idle(s.device_index(), known_stream(s)); }
     void synchronizeStream(const Stream& s) const override {
-        virtual_clock().synchronize(s.device_index(), int(s.id()));
+        virtual_clock().synchronize(s.device_index(), known_stream(s));
     }
-    void recordDataPtrOnStream(const c10::DataPtr&, const Stream&) const override {}
+    void recordDataPtrOnStream(const c10::DataPtr& p, const Stream& s) const override {
+        arena().record_stream(p.get(), known_stream(s));
+    }
     void* getStreamNativeHandle(const Stream s) const
 #if LABKIT_TORCH >= 211
         override
@@ -78,11 +85,12 @@ struct NpuGuard final : c10::impl::DeviceGuardImplInterface {
     // ---- events
     static Event& at(void* event) { return *static_cast<Event*>(event); }
     void record(void** event, const Stream& s, const DeviceIndex, const c10::EventFlag) const override {
+        const int id = known_stream(s);
         if (!*event) *event = new Event();
-        virtual_clock().record(at(*event), s.device_index(), int(s.id()));
+        virtual_clock().record(at(*event), s.device_index(), id);
     }
     void block(void* event, const Stream& s) const override {
-        if (event) virtual_clock().block(at(event), s.device_index(), int(s.id()));
+        if (event) virtual_clock().block(at(event), s.device_index(), known_stream(s));
     }
     bool queryEvent(void* event) const override { return !event || virtual_clock().query(at(event)); }
     void synchronizeEvent(void* event) const override {

@@ -180,7 +180,11 @@ inline bool same_kind(const Tensor& self, const Tensor& from) {
     return a == b || (dense(a) && dense(b));
 }
 
-// A tensor's memory is free for reuse only when no stream needs it any more: here always.
-inline void record_stream(Tensor&, c10::Stream) {}
+// A tensor's memory is free for reuse only when this stream needs it no more either.
+inline void record_stream(Tensor& self, c10::Stream stream) {
+    TORCH_CHECK(stream.device() == self.device(), "record_stream: the stream is on ", stream.device(),
+                ", the tensor on ", self.device());
+    arena().record_stream(self.storage().data(), int(stream.id()));
+}
 
 }  // namespace labdev::ops

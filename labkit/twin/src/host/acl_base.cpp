@@ -15,18 +15,24 @@ struct aclDataBuffer {
 
 namespace twin {
 
-static std::mutex g_lock;
-static std::string g_message;
-static int g_error = 0;
+static thread_local std::string t_message;  // both are asked for in the thread whose call failed
+static thread_local int t_error = 0;
 
 void host_refuse(int code, const char* call, const std::string& why) {
+    static std::mutex lock;
     static std::set<std::string> told;
-    std::lock_guard<std::mutex> hold(g_lock);
-    g_error = code;
-    g_message = std::string(call) + ": " + why;
-    if (!told.insert(g_message).second) return;
+    std::lock_guard<std::mutex> hold(lock);
+    t_error = code;
+    t_message = std::string(call) + ": " + why;
+    if (!told.insert(t_message).second) return;
     std::fflush(stdout);
-    std::fprintf(stderr, "[twin] %s (error %d)\n", g_message.c_str(), code);
+    std::fprintf(stderr, "[twin] %s (error %d)\n", t_message.c_str(), code);
+}
+
+int host_failed(int code, const char* call, const char* finding) {
+    t_error = code;
+    t_message = std::string(call) + " failed: " + finding + ", see the findings";
+    return code;
 }
 
 }  // namespace twin
@@ -43,15 +49,14 @@ extern "C" {
 
 const char* aclGetRecentErrMsg() {
     static thread_local std::string text;
-    std::lock_guard<std::mutex> hold(g_lock);
-    text.swap(g_message);
-    g_message.clear();
+    text.swap(t_message);
+    t_message.clear();
     return text.empty() ? nullptr : text.c_str();
 }
-aclError aclrtPeekAtLastError(aclrtLastErrLevel) { return g_error; }
+aclError aclrtPeekAtLastError(aclrtLastErrLevel) { return t_error; }
 aclError aclrtGetLastError(aclrtLastErrLevel) {
-    int e = g_error;
-    g_error = 0;
+    int e = t_error;
+    t_error = 0;
     return e;
 }
 

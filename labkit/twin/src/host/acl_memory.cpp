@@ -1,8 +1,11 @@
 // aclrtMalloc, aclrtMemcpy and related calls. A copy that the device would refuse, or that would silently corrupt
 // memory, becomes a finding and returns the device's error code.
+#include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
-#include <set>
+#include <map>
+#include <mutex>
 
 #include "acl/acl.h"
 #include "host/host.h"
@@ -11,11 +14,40 @@ using namespace twin;
 
 namespace {
 
-std::set<void*> g_pinned;  // from aclrtMallocHost
+// What aclrtMallocHost gave out.
+class Pinned {
+public:
+    void add(void* p, size_t bytes) {
+        std::lock_guard<std::mutex> hold(lock_);
+        live_[uint64_t(p)] = bytes;
+    }
+    bool remove(void* p) {
+        std::lock_guard<std::mutex> hold(lock_);
+        return live_.erase(uint64_t(p)) != 0;
+    }
+    bool starts(void* p) {
+        std::lock_guard<std::mutex> hold(lock_);
+        return live_.count(uint64_t(p)) != 0;
+    }
+    // Whether p lies in it, and then how many bytes it has from there on.
+    bool holds(const void* p, uint64_t& left) {
+        std::lock_guard<std::mutex> hold(lock_);
+        auto it = live_.upper_bound(uint64_t(p));
+        if (it == live_.begin()) return false;
+        --it;
+        left = it->first + it->second - uint64_t(p);
+        return uint64_t(p) - it->first < it->second;
+    }
+
+private:
+    std::mutex lock_;
+    std::map<uint64_t, uint64_t> live_;  // start, bytes
+} g_pinned;
 
 bool ready(const char* call, Here here) {
     if (device_is_set()) return true;
     host_finding("host-context", true, here, Numbers().add("call", call));
+    host_failed(ACL_ERROR_RT_CONTEXT_NULL, call, "host-context");
     return false;
 }
 
@@ -27,10 +59,11 @@ aclError give(const char* call, void** place, size_t size, Here here) {
     *place = nullptr;
     if (!ready(call, here)) return ACL_ERROR_RT_CONTEXT_NULL;
     host_clock.api();
-    uint64_t at = device_memory.take(size, here);
+    uint64_t at = device_memory.take(size, current_device(), here);
     if (!at) {
         host_refuse(ACL_ERROR_RT_MEMORY_ALLOCATION, call,
-                    std::to_string(size) + " bytes cannot be had: " + std::to_string(device_memory.used()) + " of " +
+                    std::to_string(size) +
+                        " bytes cannot be had: " + std::to_string(device_memory.used(current_device())) + " of " +
                         std::to_string(device_memory.size()) + " are in use");
         return ACL_ERROR_RT_MEMORY_ALLOCATION;
     }
@@ -39,31 +72,46 @@ aclError give(const char* call, void** place, size_t size, Here here) {
     return ACL_SUCCESS;
 }
 
-// One end of a copy. device: what the copy's kind declares this end to be.
-bool end_is_good(const char* call, const char* which, const void* p, uint64_t bytes, bool device, Here here) {
-    uint64_t at = uint64_t(p);
-    Allocation* a = device_memory.find(at);
+// One end of a copy. device: what the copy's kind declares this end to be. Otherwise the error's number.
+aclError wrong_end(const char* call, const char* which, const void* p, uint64_t bytes, bool device, Here here) {
+    uint64_t at = uint64_t(p), left = 0;
     Numbers n;
     n.add("call", call).add("which", which).add("bytes", bytes);
+    auto found = [&](const char* code) {
+        host_finding(code, true, here, n);
+        return host_failed(ACL_ERROR_RT_PARAM_INVALID, call, code);
+    };
     if (!device) {
-        if (!device_memory.holds(at)) return true;
-        host_finding("host-direction", true, here, n.add("is", "device memory").add("wanted", "host memory"));
-        return false;
+        if (!p || device_memory.holds(at)) {
+            n.add("is", p ? "device memory" : "null").add("wanted", "host memory");
+            return found("host-direction");
+        }
+        if (!g_pinned.holds(p, left) || bytes <= left) return ACL_SUCCESS;
+        host_refuse(ACL_ERROR_INVALID_PARAM, call,
+                    std::string("the ") + which + " takes " + std::to_string(bytes) +
+                        " bytes, and of its aclrtMallocHost there are " + std::to_string(left) + " from there on");
+        return ACL_ERROR_INVALID_PARAM;
     }
+    Allocation* a = device_memory.find(at);
     if (!a) {
-        if (const Allocation* gone = device_memory.freed(at))
-            host_finding("host-freed", true, here, n.add("allocation", gone->number));
-        else
-            host_finding("host-direction", true, here,
-                         n.add("is", p ? "host memory" : "null").add("wanted", "device memory"));
-        return false;
+        if (const Allocation* gone = device_memory.freed(at)) {
+            n.add("allocation", gone->number);
+            return found("host-freed");
+        }
+        n.add("is", p ? "host memory" : "null").add("wanted", "device memory");
+        return found("host-direction");
     }
-    if (at + bytes > a->hi) {
-        host_finding("host-bounds", true, here,
-                     n.add("allocation", a->number).add("size", a->hi - a->lo).add("over", at + bytes - a->hi));
-        return false;
-    }
-    return true;
+    if (bytes <= a->hi - at) return ACL_SUCCESS;
+    n.add("allocation", a->number).add("size", a->hi - a->lo).add("over", bytes - (a->hi - at));
+    return found("host-bounds");
+}
+
+// The stream of a call that does not wait; null for one that does, and where there is no such stream (why says so).
+Stream* stream_for(const char* call, bool waits, void* handle, aclError& why) {
+    Stream* s = waits ? nullptr : stream_of(handle);
+    why = waits || s ? ACL_SUCCESS : ACL_ERROR_RT_STREAM_CONTEXT;
+    if (why) host_refuse(why, call, "that is no stream, or it was destroyed");
+    return s;
 }
 
 struct CopyRoute { bool from_device, to_device; };
@@ -85,13 +133,25 @@ aclError copy(const char* call, void* dst, size_t dpitch, const void* src, size_
     if (!width || !height) return ACL_SUCCESS;
     if (!ready(call, here)) return ACL_ERROR_RT_CONTEXT_NULL;
     CopyRoute r = route(dst, src, kind);
-    uint64_t reach_d = dpitch * (height - 1) + width, reach_s = spitch * (height - 1) + width;
-    if (!end_is_good(call, "destination", dst, reach_d, r.to_device, here) ||
-        !end_is_good(call, "source", src, reach_s, r.from_device, here))
-        return ACL_ERROR_RT_PARAM_INVALID;
+    auto reach = [&](uint64_t pitch) {  // the largest number where it would overflow: longer than any memory
+        uint64_t rows = 0, all = 0;
+        bool over = __builtin_mul_overflow(pitch, height - 1, &rows) || __builtin_add_overflow(rows, width, &all);
+        return over ? UINT64_MAX : all;
+    };
+    if (width > dpitch || width > spitch) {
+        host_refuse(ACL_ERROR_INVALID_PARAM, call,
+                    "a row has " + std::to_string(width) + " bytes, the next one begins after " +
+                        std::to_string(std::min(dpitch, spitch)));
+        return ACL_ERROR_INVALID_PARAM;
+    }
+    if (aclError e = wrong_end(call, "destination", dst, reach(dpitch), r.to_device, here)) return e;
+    if (aclError e = wrong_end(call, "source", src, reach(spitch), r.from_device, here)) return e;
+    aclError why;
+    Stream* s = stream_for(call, waits, stream, why);
+    if (why) return why;
     if (r.from_device) {
         Allocation* a = device_memory.find(uint64_t(src));
-        if (waits && a->busy)
+        if (waits && a->stream > 0 && !host_knows(a->stream, a->turn))
             host_finding("host-unsynced", false, here, Numbers().add("call", call).add("allocation", a->number));
     }
     device_memory.open();
@@ -99,9 +159,10 @@ aclError copy(const char* call, void* dst, size_t dpitch, const void* src, size_
         std::memmove((uint8_t*)dst + i * dpitch, (const uint8_t*)src + i * spitch, width);
     device_memory.close();
     if (r.to_device) device_memory.find(uint64_t(dst))->written = true;
-    host_clock.transfer(width * height, r.from_device != r.to_device, waits, stream);
-    if (Stream* s = stream_of(stream); s && !waits && r.from_device && !r.to_device)
-        s->fetched_at = s->free_at, s->fetch = here;
+    bool over_link = r.from_device != r.to_device;
+    if (!s) host_clock.transfer(width * height, over_link);
+    else host_clock.transfer(width * height, over_link, *s);
+    if (s && r.from_device && !r.to_device) s->fetched = s->turns, s->fetched_at = s->free_at, s->fetch = here;
     return ACL_SUCCESS;
 }
 
@@ -117,13 +178,17 @@ aclError fill(const char* call, void* p, size_t room, int32_t value, size_t coun
     if (aclError e = fits(call, room, count)) return e;
     if (!ready(call, here)) return ACL_ERROR_RT_CONTEXT_NULL;
     if (!count) return ACL_SUCCESS;
-    bool device = device_memory.holds(uint64_t(p));
-    if (!end_is_good(call, "memory", p, count, device || !g_pinned.count(p), here)) return ACL_ERROR_RT_PARAM_INVALID;
+    uint64_t left = 0;
+    if (aclError e = wrong_end(call, "memory", p, count, !g_pinned.holds(p, left), here)) return e;
+    aclError why;
+    Stream* s = stream_for(call, waits, stream, why);
+    if (why) return why;
     device_memory.open();
     std::memset(p, value, count);
     device_memory.close();
     if (Allocation* a = device_memory.find(uint64_t(p))) a->written = true;
-    host_clock.transfer(count, false, waits, stream);
+    if (!s) host_clock.transfer(count, false);
+    else host_clock.transfer(count, false, *s);
     return ACL_SUCCESS;
 }
 
@@ -150,14 +215,17 @@ aclError aclrtFree(void* p, const char* f, int l) {
     const Allocation* gone = device_memory.freed(uint64_t(p));
     Numbers n;
     n.add("call", "aclrtFree").add("which", "argument").add("bytes", 0);
-    if (gone && gone->lo == uint64_t(p)) host_finding("host-freed", true, {f, l}, n.add("allocation", gone->number));
-    else if (p)
-        host_finding("host-free", true, {f, l},
-                     n.add("is", g_pinned.count(p)                  ? "aclrtMallocHost"
-                                 : device_memory.holds(uint64_t(p)) ? "inside"
-                                                                    : "elsewhere"));
-    else host_refuse(ACL_ERROR_INVALID_PARAM, "aclrtFree", "the pointer is null");
-    return p ? int(ACL_ERROR_RT_PARAM_INVALID) : ACL_ERROR_INVALID_PARAM;
+    if (!p) {
+        host_refuse(ACL_ERROR_INVALID_PARAM, "aclrtFree", "the pointer is null");
+        return ACL_ERROR_INVALID_PARAM;
+    }
+    bool again = gone && gone->lo == uint64_t(p);
+    if (again) n.add("allocation", gone->number);
+    else
+        n.add("is", g_pinned.starts(p) ? "aclrtMallocHost" : device_memory.holds(uint64_t(p)) ? "inside" : "elsewhere");
+    const char* code = again ? "host-freed" : "host-free";
+    host_finding(code, true, {f, l}, n);
+    return host_failed(ACL_ERROR_RT_PARAM_INVALID, "aclrtFree", code);
 }
 
 aclError aclrtMallocHost(void** p, size_t n, const char* f, int l) {
@@ -168,26 +236,32 @@ aclError aclrtMallocHost(void** p, size_t n, const char* f, int l) {
     }
     *p = nullptr;
     if (!ready("aclrtMallocHost", {f, l})) return ACL_ERROR_RT_CONTEXT_NULL;
-    *p = std::aligned_alloc(4096, (n + 4095) / 4096 * 4096);
-    if (!*p) return ACL_ERROR_BAD_ALLOC;
-    g_pinned.insert(*p);
+    if (n <= SIZE_MAX - 4095) *p = std::aligned_alloc(4096, (n + 4095) / 4096 * 4096);
+    if (!*p) {
+        host_refuse(ACL_ERROR_BAD_ALLOC, "aclrtMallocHost", "the host has no " + std::to_string(n) + " bytes");
+        return ACL_ERROR_BAD_ALLOC;
+    }
+    g_pinned.add(*p, n);
     host_clock.api();
     return ACL_SUCCESS;
 }
 
 aclError aclrtFreeHost(void* p, const char* f, int l) {
-    if (g_pinned.erase(p)) {
+    if (g_pinned.remove(p)) {
         std::free(p);
         return ACL_SUCCESS;
     }
-    if (!p) return ACL_ERROR_INVALID_PARAM;
+    if (!p) {
+        host_refuse(ACL_ERROR_INVALID_PARAM, "aclrtFreeHost", "the pointer is null");
+        return ACL_ERROR_INVALID_PARAM;
+    }
     host_finding("host-free", true, {f, l},
                  Numbers()
                      .add("call", "aclrtFreeHost")
                      .add("which", "argument")
                      .add("bytes", 0)
                      .add("is", device_memory.holds(uint64_t(p)) ? "aclrtMalloc" : "elsewhere"));
-    return ACL_ERROR_RT_PARAM_INVALID;
+    return host_failed(ACL_ERROR_RT_PARAM_INVALID, "aclrtFreeHost", "host-free");
 }
 
 aclError aclrtMemcpy(void* d, size_t room, const void* s, size_t n, aclrtMemcpyKind kind, const char* f, int l) {
@@ -216,7 +290,7 @@ aclError aclrtMemsetAsync(void* p, size_t room, int32_t value, size_t n, aclrtSt
 aclError aclrtMemFlush(void*, size_t) { return ACL_SUCCESS; }
 aclError aclrtMemInvalidate(void*, size_t) { return ACL_SUCCESS; }
 aclError aclrtGetMemInfo(aclrtMemAttr, size_t* free, size_t* total) {
-    if (free) *free = device_memory.size() - device_memory.used();
+    if (free) *free = device_memory.size() - device_memory.used(std::max(current_device(), 0));
     if (total) *total = device_memory.size();
     return ACL_SUCCESS;
 }

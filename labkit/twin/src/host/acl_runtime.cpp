@@ -1,9 +1,13 @@
 // Devices, contexts, streams and events. Work is executed inside the call that issues it; a stream only has a modelled
 // time.
 #include <algorithm>
+#include <array>
+#include <iterator>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "acl/acl.h"
 #include "host/host.h"
@@ -15,49 +19,82 @@ namespace twin {
 HostClock host_clock;
 
 namespace {
-constexpr int kDevices = 8;  // of a server; all of them are the one modelled chip
 std::recursive_mutex g_lock;
 std::map<void*, std::unique_ptr<Stream>> g_streams;
-Stream g_default;
+std::array<Stream, kDevices> g_defaults = [] {
+    std::array<Stream, kDevices> all;
+    for (int i = 0; i < kDevices; i++) all[size_t(i)].id = -i, all[size_t(i)].device = i;
+    return all;
+}();
+std::array<int, kDevices> g_uses{};  // calls of aclrtSetDevice that no aclrtResetDevice has met
+Done g_host_done;
 int g_next_stream = 1;
 bool g_begun = false;
 thread_local int t_device = -1;                 // as on the device, every thread needs its own context
 thread_local aclrtContext t_context = nullptr;  // the program's own, if it made one; else the device's
 int g_contexts = 0;
 
-struct Event { double at = -1; };
+struct Event {
+    int device = 0;
+    double at = -1;
+    Done done;
+};
 std::map<void*, std::unique_ptr<Event>> g_events;
+
+void learn(Done& into, const Done& from) {
+    for (auto [stream, turn] : from) {
+        uint64_t& known = into[stream];
+        known = std::max(known, turn);
+    }
+}
+// What is done when all is done that the stream was given so far.
+Done all_of(const Stream& s) {
+    Done done = s.done;
+    done[s.id] = s.turns;
+    return done;
+}
 }  // namespace
+
+bool host_knows(int stream, uint64_t turn) {
+    std::lock_guard<std::recursive_mutex> hold(g_lock);
+    auto it = g_host_done.find(stream);
+    return !turn || (it != g_host_done.end() && it->second >= turn);
+}
 
 void HostClock::api() { now += chip.get("host.api"); }
 void HostClock::launch(Stream& s, double seconds) {
+    std::lock_guard<std::recursive_mutex> hold(g_lock);
     now += chip.get("host.api");
     s.free_at = std::max(s.free_at, now) + seconds;
+    s.turns++;
 }
-void HostClock::transfer(uint64_t bytes, bool over_link, bool waits, void* handle) {
+static double transfer_time(uint64_t bytes, bool over_link) {
+    return chip.get("host.api") + (over_link ? chip.get("host.link_latency") + double(bytes) / chip.get("host.link")
+                                             : double(bytes) / chip.get("gm.hbm"));
+}
+void HostClock::transfer(uint64_t bytes, bool over_link) {
     std::lock_guard<std::recursive_mutex> hold(g_lock);
-    double seconds = chip.get("host.api") + (over_link
-                                                 ? chip.get("host.link_latency") + double(bytes) / chip.get("host.link")
-                                                 : double(bytes) / chip.get("gm.hbm"));
-    if (waits) {
-        now += seconds;
-    } else if (Stream* s = stream_of(handle)) {
-        now += chip.get("host.api");
-        s->free_at = std::max(s->free_at, now) + seconds;
-    }
+    now += transfer_time(bytes, over_link);
 }
-void HostClock::wait(const Stream& s) { now = std::max(now, s.free_at); }
-void HostClock::unfetched(const Stream& s) {
-    if (s.fetched_at > now) host_finding("host-unfetched", false, s.fetch, Numbers().add("stream", s.id));
+void HostClock::transfer(uint64_t bytes, bool over_link, Stream& s) { launch(s, transfer_time(bytes, over_link)); }
+void HostClock::wait(const Stream& s) {
+    now = std::max(now, s.free_at);
+    learn(g_host_done, all_of(s));
+}
+void HostClock::unfetched(Stream& s) {
+    if (s.fetched_at > now && !host_knows(s.id, s.fetched))
+        host_finding("host-unfetched", false, s.fetch, Numbers().add("stream", s.id));
+    s.fetched = 0, s.fetched_at = 0;
 }
 
 Stream* stream_of(void* handle) {
     std::lock_guard<std::recursive_mutex> hold(g_lock);
-    if (!handle) return &g_default;
+    if (!handle) return &g_defaults[size_t(std::max(t_device, 0))];
     auto it = g_streams.find(handle);
     return it == g_streams.end() ? nullptr : it->second.get();
 }
 
+int current_device() { return t_device; }
 bool device_is_set() { return t_device >= 0; }
 
 }  // namespace twin
@@ -80,21 +117,44 @@ aclError wait_for(const char* call, aclrtStream handle) {
     host_clock.api();
     host_clock.wait(*s);
     device_memory.settle();
-    if (handle) device_memory.waited(handle);
-    int error = s->error;
-    s->error = 0;
-    return error;
+    return std::exchange(s->error, 0);
+}
+
+// The streams of a device, the default one first.
+std::vector<Stream*> streams_of(int device) {
+    std::vector<Stream*> all{&g_defaults[size_t(device)]};
+    for (auto& [handle, s] : g_streams)
+        if (s->device == device) all.push_back(s.get());
+    return all;
 }
 
 aclError wait_for_all() {
     std::lock_guard<std::recursive_mutex> hold(g_lock);
-    aclError first = wait_for("aclrtSynchronizeDevice", nullptr);
-    for (auto& [handle, s] : g_streams) {
-        aclError e = wait_for("aclrtSynchronizeDevice", handle);
-        first = first ? first : e;
+    if (!device_is_set()) return no_context("aclrtSynchronizeDevice");
+    host_clock.api();
+    aclError first = ACL_SUCCESS;
+    for (Stream* s : streams_of(t_device)) {
+        host_clock.wait(*s);
+        int error = std::exchange(s->error, 0);
+        first = first ? first : error;
     }
-    device_memory.waited(nullptr);
+    device_memory.settle();
     return first;
+}
+
+// The last one that used the device has gone: what is under way ends, and all of it is given back.
+void release(int device) {
+    for (Stream* s : streams_of(device)) {
+        host_clock.unfetched(*s);
+        host_clock.wait(*s);
+    }
+    device_memory.forget_all(device);
+    for (auto it = g_streams.begin(); it != g_streams.end();)
+        it = it->second->device == device ? g_streams.erase(it) : std::next(it);
+    for (auto it = g_events.begin(); it != g_events.end();)
+        it = it->second->device == device ? g_events.erase(it) : std::next(it);
+    g_defaults[size_t(device)].error = 0;
+    if (t_device == device) t_device = -1, t_context = nullptr;
 }
 
 aclError new_stream(aclrtStream* place) {
@@ -103,6 +163,7 @@ aclError new_stream(aclrtStream* place) {
     if (!device_is_set()) return *place = nullptr, no_context("aclrtCreateStream");
     auto s = std::make_unique<Stream>();
     s->id = g_next_stream++;
+    s->device = t_device;
     s->free_at = host_clock.now;
     *place = s.get();
     g_streams[*place] = std::move(s);
@@ -115,6 +176,7 @@ aclError new_event(aclrtEvent* place) {
     if (!place) return ACL_ERROR_RT_PARAM_INVALID;
     if (!device_is_set()) return *place = nullptr, no_context("aclrtCreateEvent");
     auto e = std::make_unique<Event>();
+    e->device = t_device;
     *place = e.get();
     g_events[*place] = std::move(e);
     return ACL_SUCCESS;
@@ -125,6 +187,13 @@ Event* event_of(const char* call, aclrtEvent handle) {
     if (it != g_events.end()) return it->second.get();
     host_refuse(ACL_ERROR_RT_PARAM_INVALID, call, "that is no event, or it was destroyed");
     return nullptr;
+}
+
+// Of a program that asks: from then on it knows.
+bool has_passed(const Event& e) {
+    if (e.at < 0 || e.at > host_clock.now) return false;
+    learn(g_host_done, e.done);
+    return true;
 }
 
 bool known_device(const char* call, int64_t id) {
@@ -150,21 +219,26 @@ aclError aclFinalize() {
 
 aclError aclrtSetDevice(int32_t id) {
     if (!known_device("aclrtSetDevice", id)) return ACL_ERROR_RT_INVALID_DEVICEID;
+    std::lock_guard<std::recursive_mutex> hold(g_lock);
     t_device = id, t_context = nullptr;
+    g_uses[size_t(id)]++;
     return ACL_SUCCESS;
 }
 aclError aclrtResetDevice(int32_t id) {
     if (!known_device("aclrtResetDevice", id)) return ACL_ERROR_RT_INVALID_DEVICEID;
     std::lock_guard<std::recursive_mutex> hold(g_lock);
-    t_device = -1, t_context = nullptr;
-    host_clock.unfetched(g_default);
-    for (auto& [handle, s] : g_streams) host_clock.unfetched(*s);
-    device_memory.forget_all();
-    g_streams.clear();
-    g_events.clear();
+    int& uses = g_uses[size_t(id)];
+    if (uses > 0) uses--;
+    if (!uses) release(id);
     return ACL_SUCCESS;
 }
-aclError aclrtResetDeviceForce(int32_t id) { return aclrtResetDevice(id); }
+aclError aclrtResetDeviceForce(int32_t id) {
+    if (!known_device("aclrtResetDeviceForce", id)) return ACL_ERROR_RT_INVALID_DEVICEID;
+    std::lock_guard<std::recursive_mutex> hold(g_lock);
+    g_uses[size_t(id)] = 0;
+    release(id);
+    return ACL_SUCCESS;
+}
 aclError aclrtGetDevice(int32_t* id) {
     if (!device_is_set()) return no_context("aclrtGetDevice");
     *id = t_device;
@@ -205,7 +279,8 @@ aclError aclrtSynchronizeDevice() { return wait_for_all(); }
 aclError aclrtSynchronizeDeviceWithTimeout(int32_t) { return wait_for_all(); }
 
 aclError aclrtCreateContext(aclrtContext* place, int32_t id) {
-    if (aclError e = aclrtSetDevice(id)) return e;
+    if (!known_device("aclrtCreateContext", id)) return ACL_ERROR_RT_INVALID_DEVICEID;
+    t_device = id;
     t_context = *place = (void*)(uintptr_t(++g_contexts) << 8 | uintptr_t(id) << 1 | 1);
     return ACL_SUCCESS;
 }
@@ -238,11 +313,15 @@ aclError aclrtCreateStream(aclrtStream* place) { return new_stream(place); }
 aclError aclrtCreateStreamWithConfig(aclrtStream* place, uint32_t, uint32_t) { return new_stream(place); }
 aclError aclrtDestroyStream(aclrtStream handle) {
     std::lock_guard<std::recursive_mutex> hold(g_lock);
-    if (g_streams.count(handle)) {
-        host_clock.unfetched(*g_streams[handle]);
-        device_memory.waited(handle);
+    auto it = g_streams.find(handle);
+    if (it == g_streams.end()) {
+        host_refuse(ACL_ERROR_RT_PARAM_INVALID, "aclrtDestroyStream", "that is no stream, or it was destroyed");
+        return ACL_ERROR_RT_PARAM_INVALID;
     }
-    return g_streams.erase(handle) ? int(ACL_SUCCESS) : int(ACL_ERROR_RT_PARAM_INVALID);
+    host_clock.unfetched(*it->second);
+    learn(g_host_done, all_of(*it->second));
+    g_streams.erase(it);
+    return ACL_SUCCESS;
 }
 aclError aclrtDestroyStreamForce(aclrtStream handle) { return aclrtDestroyStream(handle); }
 aclError aclrtSynchronizeStream(aclrtStream handle) { return wait_for("aclrtSynchronizeStream", handle); }
@@ -255,19 +334,24 @@ aclError aclrtStreamQuery(aclrtStream handle, aclrtStreamStatus* status) {
     if (!s) return ACL_ERROR_RT_STREAM_CONTEXT;
     host_clock.api();  // advances the modelled time, so that a polling loop ends
     *status = s->free_at <= host_clock.now ? ACL_STREAM_STATUS_COMPLETE : ACL_STREAM_STATUS_NOT_READY;
-    if (handle && *status == ACL_STREAM_STATUS_COMPLETE) device_memory.waited(handle);
+    if (*status == ACL_STREAM_STATUS_COMPLETE) learn(g_host_done, all_of(*s));
     return ACL_SUCCESS;
 }
 aclError aclrtStreamGetId(aclrtStream handle, int32_t* id) {
     std::lock_guard<std::recursive_mutex> hold(g_lock);
     Stream* s = stream_of(handle);
     if (!s) return ACL_ERROR_RT_STREAM_CONTEXT;
-    *id = s->id;
+    *id = std::max(s->id, 0);
     return ACL_SUCCESS;
 }
 aclError aclrtSetStreamFailureMode(aclrtStream, uint64_t) { return ACL_SUCCESS; }
 aclError aclrtLaunchCallback(aclrtCallback fn, void* data, aclrtCallbackBlockType, aclrtStream handle) {
-    if (!stream_of(handle)) return ACL_ERROR_RT_STREAM_CONTEXT;
+    {
+        std::lock_guard<std::recursive_mutex> hold(g_lock);
+        Stream* s = stream_of(handle);
+        if (!s) return ACL_ERROR_RT_STREAM_CONTEXT;
+        learn(g_host_done, all_of(*s));  // whoever hears from the callback knows that the stream has come so far
+    }
     fn(data);
     return ACL_SUCCESS;
 }
@@ -277,6 +361,7 @@ aclError aclrtStreamWaitEvent(aclrtStream handle, aclrtEvent event) {
     Stream* s = stream_of(handle);
     if (!e || !s) return ACL_ERROR_RT_PARAM_INVALID;
     s->free_at = std::max(s->free_at, e->at);
+    learn(s->done, e->done);
     return ACL_SUCCESS;
 }
 
@@ -296,13 +381,14 @@ aclError aclrtRecordEvent(aclrtEvent event, aclrtStream handle) {
     if (!e || !s) return ACL_ERROR_RT_PARAM_INVALID;
     host_clock.api();
     e->at = s->free_at = std::max(s->free_at, host_clock.now);
+    e->done = all_of(*s);
     return ACL_SUCCESS;
 }
 aclError aclrtResetEvent(aclrtEvent event, aclrtStream) {
     std::lock_guard<std::recursive_mutex> hold(g_lock);
     Event* e = event_of("aclrtResetEvent", event);
     if (!e) return ACL_ERROR_RT_PARAM_INVALID;
-    e->at = -1;  // as one that was never recorded
+    e->at = -1, e->done.clear();  // as one that was never recorded
     return ACL_SUCCESS;
 }
 aclError aclrtQueryEvent(aclrtEvent event, aclrtEventStatus* status) {
@@ -310,7 +396,7 @@ aclError aclrtQueryEvent(aclrtEvent event, aclrtEventStatus* status) {
     Event* e = event_of("aclrtQueryEvent", event);
     if (!e) return ACL_ERROR_RT_PARAM_INVALID;
     host_clock.api();
-    *status = e->at >= 0 && e->at <= host_clock.now ? ACL_EVENT_STATUS_COMPLETE : ACL_EVENT_STATUS_NOT_READY;
+    *status = has_passed(*e) ? ACL_EVENT_STATUS_COMPLETE : ACL_EVENT_STATUS_NOT_READY;
     return ACL_SUCCESS;
 }
 aclError aclrtQueryEventStatus(aclrtEvent event, aclrtEventRecordedStatus* status) {
@@ -318,8 +404,7 @@ aclError aclrtQueryEventStatus(aclrtEvent event, aclrtEventRecordedStatus* statu
     Event* e = event_of("aclrtQueryEventStatus", event);
     if (!e) return ACL_ERROR_RT_PARAM_INVALID;
     host_clock.api();
-    *status = e->at >= 0 && e->at <= host_clock.now ? ACL_EVENT_RECORDED_STATUS_COMPLETE
-                                                    : ACL_EVENT_RECORDED_STATUS_NOT_READY;
+    *status = has_passed(*e) ? ACL_EVENT_RECORDED_STATUS_COMPLETE : ACL_EVENT_RECORDED_STATUS_NOT_READY;
     return ACL_SUCCESS;
 }
 aclError aclrtQueryEventWaitStatus(aclrtEvent event, aclrtEventWaitStatus* status) {
@@ -333,8 +418,7 @@ aclError aclrtSynchronizeEvent(aclrtEvent event) {
     if (!e) return ACL_ERROR_RT_PARAM_INVALID;
     host_clock.api();
     host_clock.now = std::max(host_clock.now, e->at);
-    for (auto& [handle, s] : g_streams)
-        if (s->free_at <= host_clock.now) device_memory.waited(handle);
+    learn(g_host_done, e->done);
     return ACL_SUCCESS;
 }
 aclError aclrtSynchronizeEventWithTimeout(aclrtEvent event, int32_t) { return aclrtSynchronizeEvent(event); }

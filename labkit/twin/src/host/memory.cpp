@@ -14,7 +14,8 @@ DeviceMemory device_memory;
 
 static std::recursive_mutex g_lock;
 static constexpr uint64_t kPage = 4096;
-static constexpr uint64_t kSpace = 1ull << 40;  // addresses are not used twice: a stale pointer stays stale
+static constexpr uint64_t kSpace = 1ull << 40;  // until it is used up no address is used twice: a stale pointer stays
+                                                // stale
 static constexpr size_t kRemembered = 4096;     // freed allocations that a finding can still name
 
 bool DeviceMemory::start(uint64_t bytes) {
@@ -33,15 +34,32 @@ bool DeviceMemory::start(uint64_t bytes) {
 // host's fresh pages.
 constexpr uint8_t kFresh = 0;
 
-uint64_t DeviceMemory::take(uint64_t bytes, Here here) {
+static uint64_t whole_pages(uint64_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
+
+// Behind all that was ever given out; when the address range is at its end, the first gap that is large enough. An
+// unused page separates two allocations. 0: none.
+uint64_t DeviceMemory::place_for(uint64_t whole) {
+    if (whole + kPage <= base_ + space_ - top_) {
+        uint64_t lo = top_;
+        top_ += whole + kPage;
+        return lo;
+    }
+    uint64_t lo = base_;
+    for (const auto& [start, a] : live) {
+        if (start - lo >= whole + kPage) return lo;
+        lo = start + whole_pages(a.hi - a.lo) + kPage;
+    }
+    return top_ - lo >= whole + kPage ? lo : 0;
+}
+
+uint64_t DeviceMemory::take(uint64_t bytes, int device, Here here) {
     std::lock_guard<std::recursive_mutex> hold(g_lock);
-    uint64_t whole = (bytes + kPage - 1) / kPage * kPage;
-    if (!base_ || used_ + whole > size_ || top_ + whole + kPage > base_ + space_) return 0;
-    uint64_t lo = top_;
-    top_ += whole + kPage;  // an unused page separates two allocations
-    used_ += whole;
-    if (is_open_ && mprotect((void*)lo, whole, PROT_READ | PROT_WRITE) != 0) return 0;
-    live[lo] = {lo, lo + bytes, ++count_, false, here};
+    uint64_t& used = used_[size_t(device)];
+    if (!base_ || bytes > size_ || used + whole_pages(bytes) > size_) return 0;
+    uint64_t whole = whole_pages(bytes), lo = place_for(whole);
+    if (!lo || (is_open_ && mprotect((void*)lo, whole, PROT_READ | PROT_WRITE) != 0)) return 0;
+    used += whole;
+    live[lo] = {lo, lo + bytes, ++count_, false, here, device};
     return lo;
 }
 
@@ -49,8 +67,8 @@ bool DeviceMemory::give_back(uint64_t at) {
     std::lock_guard<std::recursive_mutex> hold(g_lock);
     auto it = live.find(at);
     if (it == live.end()) return false;
-    uint64_t whole = (it->second.hi - it->second.lo + kPage - 1) / kPage * kPage;
-    used_ -= whole;
+    uint64_t whole = whole_pages(it->second.hi - it->second.lo);
+    used_[size_t(it->second.device)] -= whole;
     madvise((void*)at, whole, MADV_DONTNEED);
     mprotect((void*)at, whole, PROT_NONE);
     if (gone_.size() == kRemembered) gone_.erase(gone_.begin());
@@ -59,9 +77,12 @@ bool DeviceMemory::give_back(uint64_t at) {
     return true;
 }
 
-void DeviceMemory::forget_all() {
+void DeviceMemory::forget_all(int device) {
     std::lock_guard<std::recursive_mutex> hold(g_lock);
-    while (!live.empty()) give_back(live.begin()->first);
+    for (auto it = live.begin(); it != live.end();) {
+        const Allocation& a = (it++)->second;
+        if (a.device == device) give_back(a.lo);
+    }
 }
 
 Allocation* DeviceMemory::find(uint64_t at) {
@@ -74,12 +95,14 @@ Allocation* DeviceMemory::find(uint64_t at) {
 }
 
 const Allocation* DeviceMemory::freed(uint64_t at) const {
+    std::lock_guard<std::recursive_mutex> hold(g_lock);
     for (auto it = gone_.rbegin(); it != gone_.rend(); ++it)
         if (at >= it->lo && at < std::max(it->hi, it->lo + 1)) return &*it;
     return nullptr;
 }
 
 std::map<int, Allocation> DeviceMemory::known() const {
+    std::lock_guard<std::recursive_mutex> hold(g_lock);
     std::map<int, Allocation> all;
     for (const auto& a : gone_) all[a.number] = a;
     for (const auto& [lo, a] : live) all[a.number] = a;
@@ -131,13 +154,6 @@ static double now() {
 void DeviceMemory::close() {
     std::lock_guard<std::recursive_mutex> hold(g_lock);
     if (--depth_ == 0) shut(closed_);
-}
-
-// From now on the host may read the results of this stream's kernels. Null: of every stream.
-void DeviceMemory::waited(void* stream) {
-    std::lock_guard<std::recursive_mutex> hold(g_lock);
-    for (auto& [lo, a] : live)
-        if (!stream || a.busy == stream) a.busy = nullptr;
 }
 
 void DeviceMemory::settle() {

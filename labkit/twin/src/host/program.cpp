@@ -77,12 +77,13 @@ void show(const LaunchResult& r) {
 
 // Memory that a kernel wrote counts as written; if the kernel ran on a stream of its own, the host may read it only
 // after a synchronisation.
-void note_writes(const LaunchResult& r, void* stream) {
+void note_writes(const LaunchResult& r, const Stream& stream) {
     for (const auto& b : r.cores)
         for (const auto& w : b.writes)
             if (Allocation* a = device_memory.find(w.lo)) {
                 a->written = true;
-                a->busy = stream;
+                a->stream = stream.id;
+                a->turn = stream.turns;
             }
 }
 
@@ -191,10 +192,10 @@ void run_blocks(const char* name, uint32_t blocks, int aic, int aiv, void* handl
     LaunchResult r = run(l, g_program.threads);
     device_memory.close();
     g_program.l2 = std::move(r.l2);
-    note_writes(r, handle);
     show(r);
     double begun = std::max(stream->free_at, host_clock.now);
     host_clock.launch(*stream, r.seconds);
+    note_writes(r, *stream);
     if (!r.finished && !stream->error) stream->error = ACL_ERROR_RT_AICORE_EXCEPTION;
     std::lock_guard<std::mutex> hold(g_lock);
     if (g_program.launches.size() < kMostLaunches) g_program.launches.push_back(launch_json(l, here, begun, r));
