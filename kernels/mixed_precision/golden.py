@@ -10,6 +10,20 @@ def say(en: str, zh: str) -> str:
     return zh if messages.language() == "zh" else en
 
 
+def colleague():
+    """The model of mp_case: outputs of one layer are beyond fp16, its product with the next layer is as before."""
+    import torch
+
+    from labkit.migrate import model
+
+    made = model.small(0)
+    mlp = made.model.language_model.layers[1].mlp
+    with torch.no_grad():
+        mlp.up_proj.weight *= 2.0**18
+        mlp.down_proj.weight *= 2.0**-18
+    return made
+
+
 def scale_cases(seed, quick):
     asked = [
         (say("an ordinary step", "普通的一步"), (1024.0, 3, False, 2.0, 0.5, 10), (1024.0, 4, False)),

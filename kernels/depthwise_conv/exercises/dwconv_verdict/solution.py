@@ -5,7 +5,8 @@ from labkit.bench import judge
 
 
 def verdict(take, a, b, count, seed):
-    """take(a) and take(b) run one of two programs and give its time in us. The verdict of `count` pairs: "faster" (b), "slower", "same"."""
+    """take(a) and take(b) run one of two programs and give its time in us. The verdict of `count` pairs [time of a, time
+    of b]: "faster" (b), "slower", "same"."""
     draw, rows = random.Random(seed), []
     # >>> exercise: `rows`, `count` pairs [time of a, time of b], fair on a device that drifts and where the second of two runs slower | `rows`：`count` 对 [a 的时间, b 的时间]；设备会漂移，且相邻两次中后一次更慢，要公平
     # stub: for _ in range(count):

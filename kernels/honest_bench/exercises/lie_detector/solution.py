@@ -2,9 +2,10 @@
 
 
 def lies(events):
-    """events: ("clock", us), ("launch", operator) and ("wait", us) in order, with two clocks.
-    Returns a set of "first launch": an operator between the clocks was not launched before them; "no wait": no wait
-    follows the last launch; "wait in the loop": a launch follows a wait, both between the clocks."""
+    """events: ("clock", us), ("launch", operator) and ("wait", us) in order, with two clocks, and between these at
+    least one launch. Returns a set of "first launch": an operator between the clocks was not launched before them;
+    "no wait": between the clocks no wait follows the last launch; "wait in the loop": a launch follows a wait, both
+    between the clocks."""
     start, end = [i for i, (kind, _) in enumerate(events) if kind == "clock"]
     before, inside = events[:start], events[start + 1 : end]
     kinds = [kind for kind, _ in inside]

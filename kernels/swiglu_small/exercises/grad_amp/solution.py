@@ -31,7 +31,7 @@ autocast = torch._C.DispatchKeySet(torch._C.DispatchKey.AutocastPrivateUse1)
 
 @torch.library.impl(lib, "swiglu", "AutocastPrivateUse1")
 def under_autocast(gate, up):
-    # >>> exercise: call the operator below autocast, with both tensors in float32 | 在 autocast 之下调用算子，两个张量都为 float32
+    # >>> exercise: call the operator below autocast, with both tensors in float32, whatever floating-point type they have | 在 autocast 之下调用算子，两个张量都为 float32，不论原来是哪种浮点类型
     # stub: return gate * up
     with torch._C._ExcludeDispatchKeyGuard(autocast):
         return torch.ops.mine.swiglu(gate.float(), up.float())

@@ -6,7 +6,7 @@ import triton.language as tl
 def layer_norm(x, w, b, y, rows, width, BLOCK: tl.constexpr):
     at = tl.arange(0, BLOCK)
     inside = at < width
-    # >>> exercise: the rows shared by all 48 programs, so that none has more than ceil(rows / 48), however many rows there are; w and b are loaded once for each program | 把行分给 48 个 program，不论行数多少，每个至多 ceil(rows / 48) 行；每个 program 只加载一次 w 和 b
+    # >>> exercise: the rows shared by all 48 programs, so that none has more than ceil(rows / 48), however many rows there are; each program loads w and b at most once | 把行分给 48 个 program，不论行数多少，每个至多 ceil(rows / 48) 行；每个 program 至多加载一次 w 和 b
     # stub: for row in range(tl.program_id(0) * 64, min(tl.program_id(0) * 64 + 64, rows)):
     # stub:     v = tl.load(x + row * width + at, mask=inside, other=0.0)
     # stub:     mean = tl.sum(v, axis=0) / width
