@@ -217,9 +217,7 @@ void Core::book_piece(const Ticket& t, Loc l, uint32_t bytes, bool write) {
     if (!checks && l.mem != Mem::UB) return;  // of UB the scalar unit must know for what it waits
     const VectorClock& now = known[int(t.access.pipe)];
     Hazards& h = memory[int(l.mem)];
-    Access me = t.access;
-    me.made = me.pipe == Pipe::V && t.op != Op::Duplicate;
-    Conflict c = write ? h.write(lo, hi, me, now) : h.read(lo, hi, me, now);
+    Conflict c = write ? h.write(lo, hi, t.access, now) : h.read(lo, hi, t.access, now);
     if (!disputed_.empty()) settle_disputed(at(l), bytes, write);
     Holes& open = holes[int(l.mem)];
     if (write) {

@@ -1,7 +1,6 @@
 // Copies of no block, or of blocks of no bytes: documented to do nothing. They are a fault where what they should have
 // brought is missed: on the chip, where something reads at their destination what the same copy brought there before;
-// in GM, where nobody has stored anything when the launch ends, or where their source is a result that nobody has taken
-// so far.
+// in GM, where nobody has stored anything when the launch ends.
 #include <algorithm>
 
 #include "core/machine.h"
@@ -30,14 +29,8 @@ void Core::note_empty(Loc dst, const Dma& d, Here here) {
 
 void Core::note_empty(Gm dst, Loc src, const Dma& d, Here here) {
     skip();
-    if (!checks || src.pos >= kNowhere || !has(id.kind, src.mem)) return;
-    bool untaken = false;
-    memory[int(src.mem)].each(src.addr, src.addr + 1, [&](const Hazards::Cell& c) {
-        untaken = c.write.made && !c.reads[0].number && !c.reads[1].number && !c.reads[2].number;
-    });
-    EmptyCopy e{Mem::Count, uint64_t(dst.ptr), d.blocks, d.len, block, here};
-    if (untaken) report("copy-nothing", false, here, e.numbers());
-    else keep(empty_stores, e);
+    if (checks && src.pos < kNowhere && has(id.kind, src.mem))
+        keep(empty_stores, {Mem::Count, uint64_t(dst.ptr), d.blocks, d.len, block, here});
 }
 
 void Core::missed(Loc l) {

@@ -37,7 +37,6 @@ struct Access {
     uint32_t number = 0;  // 0: none
     Pipe pipe = Pipe::S;
     bool atomic = false;
-    bool made = false;  // a vector instruction's result: no constant, and nothing that was brought
     Here here{nullptr, 0};
     Access() = default;
     Access(uint32_t n, Pipe p, Here h) : number(n), pipe(p), here(h) {}
