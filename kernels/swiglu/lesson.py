@@ -71,14 +71,18 @@ def replace_cases(seed, quick):
 
 def run_replace(function, args, case):
     changed = model(args[0], top=args[1])
-    before = {name: [id(p) for p in m.parameters()] for name, m in changed.named_modules() if isinstance(m, (Old, New))}
+
+    def held(*kinds):
+        return {n: [id(p) for p in m.parameters()] for n, m in changed.named_modules() if isinstance(m, kinds)}
+
+    before = held(Old)
     names = function(changed, Old, New)
     kinds = [type(m).__name__ for m in changed.modules()]
     return {
         "names": list(names),
         "old ones left": kinds.count("Old"),
         "new ones": [name for name, m in changed.named_modules() if type(m).__name__ == "New"],
-        "same parameters": {n: [id(p) for p in m.parameters()] for n, m in changed.named_modules() if n in before} == before,
+        "same parameters": held(Old, New) == before,
     }
 
 

@@ -258,9 +258,9 @@ def sign_cases(seed, quick):
         launches = 30 + one(20) if i % 8 == 0 else 1 + one(3)
         shares = [one(60) for _ in range(4)]
         if i % 8 in (1, 2, 3, 6):
-            shares[(i + i // 8) % 4] = 78 + one(20)
+            shares[(i + i // 8) % 4] = 76 + one(22)
         if i % 8 == 7:  # the busiest one above a half of the time, and below it
-            shares = [50 + one(20), *shares[1:]] if i % 16 == 7 else [share // 2 for share in shares]
+            shares = [50 + one(25), *shares[1:]] if i % 16 == 7 else [share // 2 for share in shares]
         seen = {
             "launches": launches,
             "device_us": us,
