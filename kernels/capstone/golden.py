@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import re
 
 from labkit import messages
@@ -51,7 +52,23 @@ def rank_cases(seed, quick):
         (say("equal marks", "同分"), [b, c, a], [("22", 25.0), ("33", 25.0), ("11", 25.0)], ["ada", "bo", "cy"]),
         (say("an empty board", "空的排行榜"), [], [], []),
     ]  # fmt: skip
+    asked += [(say("drawn", "随机"), *drawn_board(draw)) for draw in map(random.Random, range(seed, seed + 4)) if seed]
     return [Case(name, (held, found), expected) for name, held, found, expected in asked]
+
+
+def drawn_board(draw):
+    """Of a class's seed: long digests, of which some differ in one place, and marks of which some are equal."""
+    held, found, kept = [], [], []
+    for name in draw.sample("ada bo cy dee eli fay gus hal".split(), 8):
+        digest, total = f"{draw.getrandbits(64) | 1 << 63:x}", float(draw.randint(1, 6))
+        place, same = draw.randrange(16), draw.random() < 0.6
+        other = (
+            digest[:place] + draw.choice([c for c in "0123456789abcdef" if c != digest[place]]) + digest[place + 1 :]
+        )
+        held.append({"name": name, "digest": digest, "total": float(draw.randint(1, 9))})
+        found.append((digest if same else other, total))
+        kept += [(-total, name)] if same else []
+    return held, found, [name for _, name in sorted(kept)]
 
 
 def project_cases(seed, quick):

@@ -67,7 +67,8 @@ def may_cases(seed, quick):
 def drawn_may(seed):
     """Of a class's seed: norms that may be folded and such that may not, with other numbers of readers."""
     draw = random.Random(seed)
-    return [(True, 1), (False, draw.randint(3, 9)), (False, draw.randint(3, 9), True)] if seed else []
+    readers = draw.randint(3, 9), draw.randint(10, 1 << 20), 1 + 10 ** draw.randint(1, 6)
+    return [(True, 1), *((False, n) for n in readers), (False, readers[0], True)] if seed else []
 
 
 def run_may(function, args, case):

@@ -108,6 +108,7 @@ def take_cases(seed, quick):
         ("half and double", "npu", "npu", half, torch.float64, (4, 8), (4, 8), False),
         ("a row against many", "npu", "npu", half, half, (4, 8), (8,), False),
         ("as many in another shape", "npu", "npu", half, half, (4, 8), (8, 4), False),
+        ("as many rows, in two axes", "npu", "npu", half, half, (6, 8), (2, 3, 8), False),
         ("double", "npu", "npu", torch.float64, torch.float64, (4, 8), (4, 8), False),
         *drawn_pairs(seed),
     )
@@ -124,6 +125,7 @@ def drawn_pairs(seed):
         ("drawn", "npu", "npu", types[1], types[1], (rows,), (rows,), True),
         ("drawn, two types", "npu", "npu", *types, shape, shape, False),
         ("drawn, integers", "npu", "npu", torch.int32, torch.int32, shape, shape, False),
+        ("drawn, one axis more", "npu", "npu", types[0], types[0], (2, *shape), (2 * rows, columns), False),
         ("drawn, a column", "npu", "npu", types[0], types[0], shape, (rows, 1), False),
     ]  # fmt: skip
 

@@ -75,6 +75,9 @@ def run_wait(function, args, case):
             (torch.npu, "synchronize"),
             (torch.npu.Event, "synchronize"),
             (torch.npu.Event, "elapsed_time"),
+            (torch.npu.Event, "query"),  # asked again and again it is a wait
+            (torch.npu.Stream, "synchronize"),
+            (torch.npu.Stream, "query"),
         ):
             counting.enter_context(mock.patch.object(owner, name, counted(getattr(owner, name))))
         samples = [float(v) for v in function(work, *args)]

@@ -105,12 +105,20 @@ def _shown(values) -> str:
 
 
 def run_wait(function, args, case):
-    from labkit import migrate
+    from labkit import device, migrate
+    from labkit.profiler.recorder import Recorder
 
     x = args[0].cpu()
     wanted = x / max(1.0, float(x.abs().max()))
-    got = function(x.npu())
+    there, recorder = x.npu(), Recorder()
+    recorder.start()
+    try:
+        got = function(there)
+    finally:
+        calls = recorder.stop().calls if device.mode() == "sim" else []
     close = got.shape == wanted.shape and torch.allclose(got.cpu(), wanted, atol=1e-6)
     report = migrate.assess(_Held(function), x, optimizer=None)
     waits = sum(risk.calls for risk in report.risks if risk.kind in ("waits", "shapes"))
+    asked = ("aclrtSynchronize", "aclrtStreamQuery", "aclrtQueryEvent")
+    waits = waits or sum(call.name.startswith(asked) for call in calls)  # where its values came from, too
     return {say("values", "数值"): say("right", "正确") if close else _shown(got), say("waits", "等待"): waits}

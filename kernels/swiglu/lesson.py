@@ -71,14 +71,18 @@ def replace_cases(seed, quick):
 
 def run_replace(function, args, case):
     changed = model(args[0], top=args[1])
-    before = {id(p) for p in changed.parameters()}
+
+    def held(*kinds):
+        return {n: [id(p) for p in m.parameters()] for n, m in changed.named_modules() if isinstance(m, kinds)}
+
+    before = held(Old)
     names = function(changed, Old, New)
     kinds = [type(m).__name__ for m in changed.modules()]
     return {
         "names": list(names),
         "old ones left": kinds.count("Old"),
         "new ones": [name for name, m in changed.named_modules() if type(m).__name__ == "New"],
-        "same parameters": {id(p) for p in changed.parameters()} == before,
+        "same parameters": held(Old, New) == before,
     }
 
 
@@ -90,12 +94,19 @@ def fused(gate, up):
     return F.silu(gate) * up
 
 
+@fx.wrap
+def not_silu(x):
+    """Has silu in its name alone."""
+    return F.silu(x) + 1
+
+
 GRAPHS = (
     ("silu(g) * u", lambda g, u: F.silu(g) * u, 1),
     ("u * silu(g)", lambda g, u: u * F.silu(g), 1),
     ("twice", lambda g, u: F.silu(g) * u + F.silu(u) * g, 2),
     ("both are silu", lambda g, u: F.silu(g) * F.silu(u), 1),
     ("times a number", lambda g, u: F.silu(g) * 2 + u, 0),
+    ("not_silu(g) * u", lambda g, u: not_silu(g) * u, 0),
     ("gelu(g) * u", lambda g, u: F.gelu(g) * u, 0),
     ("silu(g) once more", lambda g, u: (lambda s: s * u + s)(F.silu(g)), 1),
 )

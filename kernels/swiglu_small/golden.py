@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import re
 
 import torch
@@ -91,6 +92,9 @@ def meta_cases(seed, quick):
     made += [
         Case(f"meta, shape={tuple(x.shape)}", (x,), _packed(x), probe="meta") for x in (small, wide, row, wide.half())
     ]
+    draw = random.Random(seed)  # more axes than were tried before
+    many = torch.zeros(*(draw.randint(1, 3) for _ in range(draw.randint(3, 6))), 8)
+    made.append(Case(f"meta, shape={tuple(many.shape)}", (many,), _packed(many), probe="meta"))
     return [*made, Case("opcheck", (wide,), None, probe="opcheck")]
 
 

@@ -36,7 +36,15 @@ _LIBRARIES = {
     "decimal", "heapq", "bisect", "re", "string", "enum", "abc",
 }  # fmt: skip
 _PARTS = {"library", "overrides", "utils", "testing", "hub", "package", "jit", "export", "timeline", "reset_clock",
-          "is_compiling", "is_tracing", "cell_contents", "currentframe", "settrace", "setprofile"}  # fmt: skip
+          "is_compiling", "is_tracing", "cell_contents", "currentframe", "settrace", "setprofile",
+          # frames, by way of a generator; text that is evaluated or leads to attributes
+          "gi_frame", "cr_frame", "ag_frame", "tb_frame", "tb_next", "f_back", "f_locals", "f_globals", "f_builtins",
+          "gi_code", "f_code", "get_type_hints", "ForwardRef", "evaluate_forward_ref", "Formatter",
+          # Python's own modules, which PyTorch's have by their names; memory and files
+          "sys", "os", "gc", "types", "inspect", "builtins", "importlib", "traceback", "weakref", "threading", "ctypes",
+          "ctypeslib", "subprocess", "pathlib", "tempfile", "shutil", "warnings", "stride_tricks", "memmap", "fromfile",
+          "from_file", "tofile", "savetxt", "DataSource"}  # fmt: skip
+_GETTERS = {"getattr", "attrgetter", "methodcaller"}
 _CALLS = {
     "exec", "eval", "compile", "globals", "locals", "vars", "open", "input", "breakpoint", "setattr", "hasattr",
     "delattr", "type", "memoryview", "__import__",
@@ -230,17 +238,17 @@ def reaches(text: str, ours: str) -> list[str]:
 def _used(text: str) -> set[str]:
     found: set[str] = set()
     nodes = list(ast.walk(ast.parse(text)))
+    by_text = any(_last(node) in _GETTERS or isinstance(node, ast.alias) and node.name in _GETTERS for node in nodes)
     for node in nodes:
         if isinstance(node, ast.Attribute):
-            private = node.attr.startswith("_") and node.attr not in ("_check", "__init__")
-            if private or node.attr in _PARTS or node.attr.endswith("_hook"):
-                found.add(node.attr)
+            found |= {node.attr} if _leads_on(node.attr) else set()
             if not isinstance(node.ctx, ast.Load) and node.attr not in _SET:
                 found.add(f".{node.attr} =")
         elif isinstance(node, ast.Name):
             found |= {node.id} if node.id.startswith("__") or node.id in _CALLS else set()
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             found |= {node.value} if re.fullmatch(r"__\w+__|\w*_hook", node.value) else set()
+            found |= {part for part in node.value.split(".") if by_text and part.isidentifier() and _leads_on(part)}
         elif isinstance(node, ast.ClassDef):
             if not {*map(_last, node.bases)} <= _BASES or node.keywords or node.decorator_list:
                 found.add(f"class {node.name}")
@@ -252,9 +260,14 @@ def _used(text: str) -> set[str]:
             found |= {a.name for a in node.names if not _is_plain(a.name)}
         elif isinstance(node, ast.ImportFrom):
             found |= {a.name for a in node.names if not _is_plain(f"{node.module}.{a.name}")}
-    if any(_last(node) == "getattr" for node in nodes) and any(map(_makes_text, nodes)):
+    if by_text and any(map(_makes_text, nodes)):
         found.add("getattr")  # of a name that does not stand there
     return found
+
+
+def _leads_on(name: str) -> bool:
+    """An attribute of this name is a way to what judges."""
+    return name.startswith("_") and name not in ("_check", "__init__") or name in _PARTS or name.endswith("_hook")
 
 
 def _last(node: ast.AST) -> str:

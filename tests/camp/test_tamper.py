@@ -128,7 +128,7 @@ def test_a_function_under_guard(look):
     "text, found",
     [
         ("x.__globals__['torch']", ["__globals__"]),
-        ("getattr(f, '__clo' + 'sure__')", ["getattr"]),
+        ("getattr(f, '__clo' + 'sure__')", ["__clo", "getattr"]),
         ("f('__closure__')", ["__closure__"]),
         ("import gc\nimport torch", ["gc"]),
         ("from unittest import mock", ["mock"]),
@@ -150,6 +150,13 @@ def test_a_function_under_guard(look):
         ("match x:\n    case object(f_locals=y): pass", ["match"]),
         ("torch.compiler.is_compiling()", ["is_compiling"]),
         ("open('x')", ["open"]),
+        ("def f(): yield made.gi_frame.f_back.f_locals", ["f_back", "f_locals", "gi_frame"]),
+        ("getattr(torch.serialization.sys.modules['labkit'], 'reset_clock')()", ["reset_clock", "sys"]),
+        ("from operator import attrgetter as a\na('gi_frame.f_back')(x)", ["f_back", "gi_frame"]),
+        ("from torch.serialization import sys", ["sys"]),
+        ("typing.get_type_hints(f)", ["get_type_hints"]),
+        ("string.Formatter().get_field('0.x', (x,), {})", ["Formatter"]),
+        ("a = {'timeline': 1}; x.modules()", []),
         ("model.eval(); torch.compile(f); p.grad = x; x[0] = 1; a.b[0] = 2; import math; isinstance(x, int)", []),
     ],
 )
