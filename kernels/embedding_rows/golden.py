@@ -36,6 +36,7 @@ def atomic_cases(seed, quick):
         (77, 40, 20, 7, 0, 20, 3),
         (90, 24, 30, 0, -4, 36, 2),
         (65, 100, 9, 8, 0, 10, 5),
+        (50, 24, 10, 10, 0, 12, 2),  # padding is no row of the table: refused
     )
     cases = []
     for i, (count, width, rows, padding, low, high, cores) in enumerate(sizes):

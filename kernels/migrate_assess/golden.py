@@ -93,6 +93,7 @@ def wait_cases(seed, quick):
         "large": [0.5, -4.0, 2.0],
         "just one": [1.0, -1.0, 0.5],
         "one of them": [0.5, -1.5, 0.0, 0.25],
+        "two rows": [[0.5, -4.0, 1.5], [0.25, 1.25, 0.0]],
     }
     if seed:
         draw = random.Random(seed)
