@@ -42,7 +42,7 @@ def lab():
             image.bytes[:], out.bytes[:] = start, 0x5A
             k = kernels["forms"]
             record = k[1](image.tensor, out.tensor, k.struct("Form", bytes=BYTES, **form))
-            stays = {"repeat-lost"} if not form["dstRep"] else set()  # that the last of them stays is looked at
+            stays = {"repeat-lost"} if not form.get("dstRep", 8) else set()  # that the last of them stays is looked at
             assert record.finished and {*record.codes()} <= stays, record.report()
             return out.bytes.copy()
 

@@ -51,7 +51,9 @@ def run():
             counts.tensor,
             kernel.struct("Form", **(blank | dict(op=OP[name], type=TYPES.index(t), bytes=BYTES) | f)),
         )
-        assert record.finished and [x.code for x in record.findings] == list(findings), record.report()
+        stays = not (blank | f)["dstRep"]  # the last result stays: that is looked at
+        found = [x.code for x in record.findings if not (stays and x.code == "repeat-lost")]
+        assert record.finished and found == list(findings), record.report()
         return out.bytes.copy(), counts.bytes.view(np.int64).copy()
 
     return form

@@ -37,7 +37,7 @@ def run():
         image.bytes[:], out.bytes[:] = start, 0x5A
         record = k[1](image.tensor, out.tensor, k.struct("Form", bytes=BYTES, **f))
         found = [
-            c for c in record.codes() if c != "repeat-lost" or f["dstRep"]
+            c for c in record.codes() if c != "repeat-lost" or f.get("dstRep", 8)
         ]  # the last of them stays: that is looked at
         assert record.finished and found == list(codes), record.report()
         return out.bytes.copy()
