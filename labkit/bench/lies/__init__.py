@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from labkit import messages, paths
-from labkit.bench.lies import judging, mismatch, reading
+from labkit.bench.lies import cache, judging, mismatch, reading
 from labkit.bench.lies.judging import KINDS, Finding
 
 __all__ = ["KINDS", "Finding", "Verdict", "check"]
@@ -85,7 +85,8 @@ def check(path: str | Path, *arguments: str, timeout: float = TIMEOUT_S) -> Verd
     """What is wrong with the benchmark script at `path`, which is run with `arguments`.
 
     It runs in a process of its own, with the simulated device and clocks that show virtual time; a second time with an
-    L2 that each kernel finds empty where it speaks of bandwidth or compares in turns, another time with longer first
+    L2 that each kernel finds empty where it speaks of bandwidth or compares in turns (where it speaks of memory and no
+    figure moves then, once more to ask what the L2 holds), another time with longer first
     launches and compilations where a reading holds one: no figure of the report may move then. `timeout`: seconds that
     each run may take; a script that does not end is judged by its text alone. Raises FileNotFoundError, SyntaxError.
     """
@@ -101,9 +102,11 @@ def _judged(path, source: str, script: Path, runs: _Runs) -> Verdict:
     files = [f for f in document["files"] if f != str(script) and f.endswith(".py") and os.path.isfile(f)]
     text = reading.read({str(script): source} | {f: Path(f).read_text(encoding="utf-8") for f in files})
     seen = judging.Observed(document["regions"], output, failed=bool(document["error"]), compared=document["compared"])
-    seen.memory = judging.about_memory(text, output)
+    seen.memory = cache.about_memory(text, output)
     if seen.regions and (seen.memory or judging.takes_turns(text, seen, str(script))):
         seen.cold = runs.run("--cold")[0]["regions"]
+        if cache.claims_memory(text, output) and not list(cache.warmed(judging.Case(text, seen, str(script)))):
+            seen.held = runs.run("--held")[0]["regions"]
     if any(r["first"] or r["graphs"] for r in seen.regions):
         late, said = runs.run("--slow-first")
         seen.slow = judging.Observed(late["regions"], said)

@@ -41,13 +41,14 @@ class Finding:
 @dataclass
 class Observed:
     """One run of the script: the regions of watch.py, what it printed, and the same regions with an L2 that each kernel
-    finds empty (None: not run). memory: the script speaks of what comes from memory. slow: the run where first launches
-    and compilations take longer (None: not run). failed: the script ended early. apart: candidates that
-    give different results of the same tensors (values.py)."""
+    finds empty (None: not run). held: those of a run that asked what the L2 holds (None: not run). memory: the script
+    speaks of what comes from memory. slow: the run where first launches and compilations take longer (None: not run).
+    failed: the script ended early. apart: candidates that give different results of the same tensors (values.py)."""
 
     regions: list[dict]
     output: str
     cold: list[dict] | None = None
+    held: list[dict] | None = None
     memory: bool = False
     slow: Observed | None = None
     failed: bool = False

@@ -11,7 +11,7 @@ from math import log10, prod
 from statistics import mean, median
 
 from labkit import messages
-from labkit.bench.lies import rates, words
+from labkit.bench.lies import cache, figures, rates, words
 from labkit.bench.lies.case import (
     KINDS,
     Case,
@@ -33,14 +33,13 @@ from labkit.bench.lies.mismatch import mismatched, restored
 from labkit.bench.lies.reading import Text, names_outliers, says
 
 # From which share of the reported time on something is a finding: what a careful reader would call the result wrong.
-_WAIT, _DRAIN, _COPY, _RANDOM, _FILLED, _QUANTUM, _PENDING, _CACHE = 0.05, 0.2, 0.05, 0.10, 0.25, 0.02, 0.05, 1.08
+_WAIT, _DRAIN, _COPY, _RANDOM, _FILLED, _QUANTUM, _PENDING = 0.05, 0.2, 0.05, 0.10, 0.25, 0.02, 0.05
 _DRAINED = 0.25  # of a sample by events: what the first launch of a drained queue takes, in a sample of few calls
 _ISSUED = 0.3  # of what is called the kernel's time, in which the device waits for the host
 _BYTES = {"float16": 2, "bfloat16": 2, "float64": 8, "int64": 8, "int8": 1, "uint8": 1, "bool": 1, "int16": 2}
 _VALUE = 16  # bytes of a value that is read, like a loss
 _BATCH = 8  # calls of an operator for each wait, from which on the wait is the end of a batch
 _AHEAD = 0.03  # of a sample: what the second of two in turn finds in the L2, where the first finds nothing
-_EVEN = 1.03  # the first of two in turn gains nothing from the L2
 _MOVED = 1.5  # a figure with a first launch in it grows many times where that takes 50 times as long; noise does less
 _SWITCHES = 3  # a comparison in turn changes sides at least so often
 
@@ -131,6 +130,8 @@ def _unsynchronised(c: Case) -> Iterator[Finding]:
             if r["busy_us"] > 1.25 * r["value_us"]:
                 left = r["busy_us"] - r["value_us"]
                 yield c.find("no_sync", r["line"], "beside", us=r["value_us"], busy=r["busy_us"], left=left)
+            continue
+        if any(r["open"]) and r["waits"]:  # other requests are in flight, and it is their work that is left
             continue
         left = r["pending_end_us"]
         if left > 0 and not (r["waited_behind"] and left <= _PENDING * r["value_us"] + r["pending_start_us"]):
@@ -242,26 +243,6 @@ def _other_work(r: dict) -> bool:
     return any(n.rpartition("::")[2] not in fills for n in r["names"])
 
 
-def _cached(c: Case) -> Iterator[Finding]:
-    if c.seen.cold is None or not c.seen.memory:
-        return
-    cold = defaultdict(list)
-    for r in c.seen.cold:
-        cold[place_of(r), signature(r)].append(r["busy_us"])
-    for key, group in c.groups.items():
-        if group[0]["kernels"] and cold.get(key):
-            warm, without = median(r["busy_us"] for r in group), median(cold[key])
-            emptied = sum(r["busy_us"] * _EVEN > without for r in group)  # by the script itself, beside the others
-            if warm and without > _CACHE * warm and emptied < len(group) / 4:
-                yield c.find("hot_cache", group[0]["line"], warm=warm, cold=without, times=without / warm)
-
-
-def about_memory(text: Text, output: str) -> bool:
-    """Does the script speak of what comes from memory, so that a warm L2 would be a lie?"""
-    claims = f"{output}\n{text.strings}\n{' '.join(text.words).replace('_', ' ')}"
-    return bool(says(words.BANDWIDTH, claims)) and not says(words.WARM, claims)
-
-
 # ---- the clock and the samples
 
 
@@ -322,6 +303,18 @@ def _spread(c: Case) -> Iterator[Finding]:
         yield c.find("spread", (c.script, c.text.least), "typical", samples=len(lows), least=min(lows), most=max(lows))
     elif not c.kit and (tail := words.tail(c.seen.output)) > 99 and max(counts + at_place) * (100 - tail) < 50:
         yield c.find("spread", c.regions[-1]["end_line"], "tail", tail=f"{tail:g}", samples=max(counts + at_place))
+    elif not c.kit and 2 * (most := _drawn(c)) < (many := words.frequency(c.seen.output)):
+        yield c.find("spread", c.regions[-1]["end_line"], "frequency", many=many, samples=most)
+
+
+def _drawn(c: Case) -> int:
+    """Samples of one thing: of a place, where its shapes are mixed as requests are, and not one after the other."""
+    most = 0
+    for place in by_place(c.regions).values():
+        order = [signature(r) for r in sorted(place, key=lambda r: r["start"])]
+        blocks = sum(a != b for a, b in zip(order, order[1:])) + 1 == len(set(order))
+        most = max([most, *map(order.count, set(order))] if blocks else [most, len(order)])
+    return most
 
 
 def _dropped(c: Case) -> Iterator[Finding]:
@@ -353,6 +346,12 @@ def _one_shape(c: Case) -> Iterator[Finding]:
     largest = largest_of(set(each[0]).intersection(*each[1:]))  # weights may be packed in another way
     if not largest:
         return  # several shapes
+    report = [line for line in c.seen.output.split("\n") if not says(words.DISCLAIMS, line)]
+    if says(words.EVERY, "\n".join(report)):
+        yield c.find("one_shape", c.regions[-1]["line"], "every", shape=str(list(largest)))
+        return
+    if any(_stated((n,), c.seen.output, set()) for n in set.intersection(*(set(r["sums"]) for r in c.regions))):
+        return  # the elements of all that an optimizer takes
     if _stated(largest, c.claims, {_BYTES.get(d, 4) for r in c.regions for d in r["dtypes"]}):
         return
     batches = set.intersection(
@@ -484,12 +483,12 @@ def _behind(c: Case) -> Iterator[Finding]:
             gains.append((mean(r["head_us"] for r in side), mean(cold) if cold else 0.0))
         (warm, empty), (warm2, empty2), usual = *gains, median(r["value_us"] for r in other)
         ahead = max(empty2 - warm2, (warm - warm2) - (empty - empty2))  # the first may also pay for what was there
-        if warm and warm2 and empty <= _EVEN * warm and empty2 > _CACHE * warm2 and ahead > _AHEAD * usual:
+        if warm and warm2 and empty <= cache.EVEN * warm and empty2 > cache.LONGER * warm2 and ahead > _AHEAD * usual:
             yield c.find("order", other[0]["line"], "behind", warm=warm2, cold=empty2, us=usual)
             return
 
 
 _RULES = (
-    _first_runs, _unsynchronised, _waits, _nothing, mismatched, _inside, restored, _cached, _coarse, _spread, _dropped,
-    _one_shape, _ordered, _behind, rates.overstated, rates.unconverted,
+    _first_runs, _unsynchronised, _waits, _nothing, mismatched, _inside, restored, cache.warmed, _coarse, _spread,
+    _dropped, _one_shape, _ordered, _behind, rates.overstated, rates.unconverted, figures.impossible,
 )  # fmt: skip

@@ -63,7 +63,7 @@ def mismatched(c: Case) -> Iterator[Finding]:
             yield c.find("mismatch", other[0]["line"], "sides", one=sorted(mine), other=sorted(its))
         elif (gives := _other_type(one, other)) and not set(gives) <= claimed and c.compares:
             yield c.find("mismatch", other[0]["line"], "gives", one=gives[0], other=gives[1])
-        elif one[0]["backward"] != other[0]["backward"] and c.compares:
+        elif one[0]["backward"] != other[0]["backward"] and c.compares and not _both_labelled(c.seen.output):
             yield c.find("mismatch", other[0]["line"], "backward")
         elif (part := _shared(one, other)) and c.compares:
             yield c.find("mismatch", other[0]["line"], "calls", by=part, one=_times(one), other=_times(other))
@@ -104,6 +104,13 @@ _CHECKS = {
     "allclose", "equal", "assert_close", "array_equal", "assert_allclose", "isclose", "assert_array_equal",
     "assert_array_almost_equal", "assert_almost_equal", "assertTrue",
 }  # fmt: skip
+
+
+def _both_labelled(output: str) -> bool:
+    """Has the report figures of the way there and others of both ways, by these names?"""
+    rows = [line for line in output.split("\n") if re.search(r"\d\.\d", line)]
+    both = [bool(says(words.BOTH_WAYS, line)) for line in rows]
+    return any(both) and any(says(words.ONE_WAY, line) and not two for line, two in zip(rows, both))
 
 
 def _other_type(one: list[dict], other: list[dict]) -> tuple[str, str] | None:

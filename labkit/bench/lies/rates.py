@@ -15,7 +15,6 @@ from labkit.bench.lies.case import Case, Finding
 _UNIT = r"([KMGT])(i?)B\s?(?:/|_?per_?|p)\s?s"
 _RATE = re.compile(rf"(\d[\d,]*(?:\.\d+)?)\s?{_UNIT}\b")
 _COLUMN = re.compile(rf"\b{_UNIT}\b|_{_UNIT}\b")
-_GIVEN = r"peak|limit|roof|theor|\bspec|ideal|at most|up to|maximum|bound|峰值|上限|理论"  # a rate of the card's
 _OVER, _MOST = 1.15, 5.0  # what is counted wrongly is counted a few times; what is further off is another thing
 
 
@@ -54,14 +53,14 @@ def _said(c: Case) -> Iterator[tuple[float, str, float]]:
     """(bytes a second, unit, what it counts) of each rate in the report: in its text, or in a column of a table."""
     lines = c.seen.output.split("\n")
     for line in lines:
-        if not re.search(_GIVEN, line, re.IGNORECASE):
+        if not re.search(words.GIVEN, line, re.IGNORECASE):
             for number, letter, binary in _RATE.findall(line):
                 scale = _scale(letter, binary)
                 yield float(number.replace(",", "")) * scale, f"{letter}{binary}B", scale
     rows = [row for row in csv.reader(line for line in lines if "," in line)]
     for head, *under in (rows[i:] for i in range(len(rows))):
         for k, name in enumerate(head):
-            if (found := _COLUMN.search(name)) and not re.search(_GIVEN, name, re.IGNORECASE):
+            if (found := _COLUMN.search(name)) and not re.search(words.GIVEN, name, re.IGNORECASE):
                 letter, binary = [g for g in found.groups() if g is not None][:2]
                 scale = _scale(letter, binary)
                 for row in under:

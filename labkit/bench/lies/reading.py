@@ -6,6 +6,7 @@ import ast
 import re
 from dataclasses import dataclass, field
 
+from labkit.bench.lies.tables import names_of_table
 from labkit.bench.lies.units import wrong_units
 
 CLOCKS = {
@@ -86,7 +87,8 @@ def says(pattern: str, *texts: str) -> str | None:
 
 def names_outliers(text: str) -> bool:
     """Does a line say that samples are left out, and not only those of a warm-up?"""
-    return any(says(_SAID, line) and not says(_OF_WARMING, line) for line in text.split("\n"))
+    lines = (re.sub(r"\s+", " ", line) for line in text.split("\n"))
+    return any(says(_SAID, line) and not says(_OF_WARMING, line) for line in lines)
 
 
 def _name(node) -> str:
@@ -304,7 +306,7 @@ class _Reader:
         for n in self.nodes:
             if isinstance(n, (ast.ListComp, ast.GeneratorExp)) and len(n.generators) == 1:
                 part = n.generators[0]
-                if id(n) in counted or isinstance(n.elt, ast.Constant):
+                if id(n) in counted or isinstance(n.elt, ast.Constant) or names_of_table(n):
                     continue  # how many, or which: nothing is left out
                 if part.ifs and self._timed(part.iter) and any(self._bounds(t, part.target) for t in part.ifs):
                     drop(Drop(n.lineno, "filter", n.end_lineno))

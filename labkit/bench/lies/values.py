@@ -60,6 +60,7 @@ class Values(TorchDispatchMode):
         self._fresh: set[int] = set()  # addresses written since the last reading: no region has them as an input
         self._made_of: dict[int, frozenset] = {}  # address -> the tensors that its contents were computed from
         self._number = -1
+        self.plain: set[bytes] = set()  # tensors of one or two values: a mask, zeros
 
     def in_threads(self) -> None:
         """Also in the threads that the script starts from now on."""
@@ -110,6 +111,8 @@ class Values(TorchDispatchMode):
                 if made_of is None and address not in self._fresh:
                     digest = _digest(tensor)
                     made_of = None if digest is None else frozenset([digest])
+                    if digest is not None and _plain(tensor):
+                        self.plain.add(digest)
                 step.reads.append((address, made_of))
         return step
 
@@ -147,7 +150,7 @@ class Values(TorchDispatchMode):
             if _deliberate(one, other):
                 continue
             for a, b in product(mine.values(), its.values()):
-                if pair := _compared(a, b):
+                if pair := _compared(a, b, self.plain):
                     last = {"one": a[0].names[-3:], "other": b[0].names[-3:]}
                     found.append({"line": b[0].region.via[:1], **last, **pair})
                     break
@@ -164,6 +167,12 @@ def _digest(tensor: torch.Tensor) -> bytes | None:
         return None
     raw = np.asarray(tensor.detach().to("cpu").contiguous().flatten().view(torch.uint8))
     return hashlib.blake2b(raw.tobytes(), digest_size=16, key=str(tuple(tensor.shape)).encode()[:64]).digest()
+
+
+def _plain(tensor: torch.Tensor) -> bool:
+    """Does it hold one value, or two?"""
+    flat = tensor.detach().flatten()[:_SAMPLE].to("cpu")
+    return flat.numel() > 2 and len(flat.unique()) <= 2 and len(tensor.detach().to("cpu").unique()) <= 2
 
 
 def _contents(tensor: torch.Tensor) -> tuple:
@@ -204,11 +213,12 @@ def _seen(steps: list[_Step], region) -> _Seen | None:
     return _Seen(frozenset(takes), tuple(s.name for s in steps), [o[2] for o in outs], ends, region)
 
 
-def _compared(a: list[_Seen], b: list[_Seen]) -> dict | None:
+def _compared(a: list[_Seen], b: list[_Seen], plain: set[bytes] = frozenset()) -> dict | None:
     one, other = a[0], b[0]
     if not all(_apart(s.ends, side[0].outs) <= 1e-3 for side in (a, b) for s in side):
         return None  # not the same each time
-    if one.takes == other.takes:
+    mine, its = one.takes - plain, other.takes - plain  # what one makes itself may be given to the other, like a mask
+    if one.takes == other.takes or mine == its and mine:
         apart = min(_apart(one.ends, other.outs), _apart(other.ends, one.outs))
         if apart > max(_APART.get(end[1], _APART_FLOAT) for s in (one, other) for end in s.ends) and apart != np.inf:
             return {"apart": apart, "shape": list(one.ends[-1][0])}

@@ -1,11 +1,13 @@
 """Runs a benchmark script on the simulated device and writes down what lay between its readings of the clock.
 
-    python -m labkit.bench.lies.watch OUT.json [--cold] [--shapes] [--slow-first] [--values] SCRIPT ARGUMENTS...
+    python -m labkit.bench.lies.watch OUT.json [FLAG ...] SCRIPT ARGUMENTS...
 
 In a process of its own: the clocks are replaced for good. The device is a little noisy, an operator's first launch
-costs 20 ms (labkit.device.noise), so that what a warm-up is for can be seen. --shapes: operators are charged and not
+costs 20 ms (labkit.device.noise), so that what a warm-up is for can be seen. --cold: each kernel finds an empty L2.
+--shapes: operators are charged and not
 computed (labkit.device.shapes_only); a script that reads a value then ends with an error.
 --slow-first: a first launch, a compilation and a capture cost a second, so that whatever they enter moves.
+--values: what each operator takes and gives (values.py). --held: what of it the L2 holds (touched.py).
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ from math import prod
 from labkit.bench.lies import clocks, samples
 from labkit.bench.lies.clocks import Region
 
-_FLAGS = ("--cold", "--shapes", "--slow-first", "--values")
+_FLAGS = ("--cold", "--shapes", "--slow-first", "--values", "--held")
 FIRST_LAUNCH_US, SLOW_FIRST_US = 20_000.0, 1_000_000.0
 _BLOCK = 10
 _REPORTS, _LONGEST = (".csv", ".json", ".jsonl", ".log", ".md", ".tsv", ".txt", ".yaml", ".html"), 200_000
@@ -77,18 +79,22 @@ def main(arguments: list[str]) -> None:
     sys.path.insert(0, os.path.dirname(script))
     recorder, error = Recorder(shapes=True, stack=True), ""
     names = {"int": clocks.whole()} if re.search(r"int\(\s*(round\()?\s*(time\.|perf_counter|monotonic)", text) else {}
-    written, values = _written(out), None
+    written, values, touched = _written(out), None, contextlib.nullcontext()
     if "--values" in flags:
         from labkit.bench.lies.values import Values
 
         values = Values(notes)
         values.in_threads()
+    if "--held" in flags:
+        from labkit.bench.lies.touched import Touched
+
+        touched = Touched(notes)
     if "--shapes" in flags:
         _end_with_its_threads()
     recorder.start()
     try:
         mode = values or (labkit.device.shapes_only() if "--shapes" in flags else contextlib.nullcontext())
-        with mode:
+        with mode, touched:
             runpy.run_path(script, names, run_name="__main__")
     except SystemExit as end:
         error = "" if end.code in (None, 0) else f"SystemExit: {end.code}"
@@ -97,7 +103,7 @@ def main(arguments: list[str]) -> None:
     session = recorder.stop()
     loaded = [getattr(m, "__file__", None) for m in list(sys.modules.values())]
     own = sorted({script, *(f for f in loaded if f and notes._own(f))})
-    document = {"error": error, "files": own, "regions": _facts(notes, session)}
+    document = {"error": error, "files": own, "regions": _facts(notes, session, getattr(touched, "held", None))}
     document["apart"] = values.differences([r for r in notes.regions.values() if r.kept]) if values else []
     document["compared"] = [[*place, samples.among(notes, keys)] for place, keys in notes.compared.items()]
     document["written"] = [text for text in map(_report, dict.fromkeys(written)) if text]
@@ -244,7 +250,8 @@ def _limited(function, limits: dict[str, float]):
 # ---- from the run to facts about each region
 
 
-def _facts(notes: clocks.Notes, session) -> list[dict]:
+def _facts(notes: clocks.Notes, session, found=None) -> list[dict]:
+    """A dict for each measurement. found: the share of a region's inputs in the L2, for whoever asked for it."""
     tasks = [t for t in session.tasks if not t.kind.startswith("event")]
     issued = [t.issued for t in tasks]
 
@@ -270,6 +277,7 @@ def _facts(notes: clocks.Notes, session) -> list[dict]:
             first.setdefault(t.name, t.issued)
     said = sorted(notes.waits)
     made = []
+    begun, over = sorted(r.start for r in regions), sorted(r.end for r in regions)
     previous: dict = {}
     for region in regions:
         inside = tasks[bisect.bisect_left(issued, region.start) : bisect.bisect_right(issued, region.end)]
@@ -295,6 +303,10 @@ def _facts(notes: clocks.Notes, session) -> list[dict]:
                 "via": region.via,
                 "value_us": region.value_us,
                 "host_us": (region.end - region.start) / 1e3,
+                "open": [
+                    bisect.bisect_left(begun, t) - bisect.bisect_right(over, t) for t in (region.start, region.end)
+                ],
+                "held": found and found(region),
                 "busy_us": _covered(inside) / 1e3,
                 "kernels": sum(t.kind == "kernel" for t in inside),
                 "names": sorted({t.name for t in inside if t.kind == "kernel"}),
@@ -320,6 +332,7 @@ def _facts(notes: clocks.Notes, session) -> list[dict]:
                 "gives": sorted({o.shape for t in kernels[-1:] for o in t.outputs}),
                 "gives_of": sorted({o.dtype for t in kernels[-1:] for o in t.outputs}),
                 "takes_of": sorted({a.dtype for t in inside[:1] for a in t.inputs}),
+                "sums": sorted({n for t in inside for n in map(_elements, (t.inputs, t.outputs)) if n}),
                 "backward": any("ackward" in session.ranges[i].name for _, i in spans),
                 "beside": dict(Counter(name for at, name in notes.beside if region.start <= at <= region.end)),
                 "pending_start_us": max(0.0, ends(region.start) - region.start) / 1e3,
@@ -420,6 +433,11 @@ def _passed(kernels) -> int:
     """Bytes of all tensors that these kernels take and give, each time anew; 0 where one of them does not say it."""
     sides = [t for k in kernels for t in (k.inputs, k.outputs)]
     return sum(prod(t.shape) * _size(t.dtype) for side in sides for t in side) if all(sides) else 0
+
+
+def _elements(tensors) -> int:
+    """Of several tensors together; 0 of one, which has a shape."""
+    return sum(prod(t.shape) for t in tensors) if len(tensors) > 1 else 0
 
 
 @functools.lru_cache(maxsize=None)

@@ -5,9 +5,13 @@ import re
 
 # before a burst, after 20 calls: no names of two that are compared
 _PROSE = r" (an?|the|each|every|any|all|its?|this|that|these|they|we|which|\w+ing|\d+ [a-z]{3,})\b"
+_EXTENT = r"(batch|size|n\b|width|rows|length|shape|load|number|vocab\w*|sequence|depth|heads?|classes|columns)"
+_OWN = r"(median|mean|average|least|lowest|shortest|longest|min\w*|max\w*|p ?\d|size|number|bytes?|l2|cache)\b"
 COMPARES = (
-    r"speed.?up|faster|slower|quicker|times as (fast|slow|long)|\b(as fast|the fastest)\b|\bagainst\b"
-    r"|\bvs\b(?!\.? (batch|size|n\b|width|rows|length|shape|load|number))|versus|compar|winner|\bgain|improve"
+    r"speed.?up|faster|slower|quicker|times as (fast|slow|long)|\b(as fast|the fastest)\b"
+    rf"|\bagainst\b(?! (the |its )?{_EXTENT})"
+    rf"|\d +times the (?!{_OWN})\w+ of (the |our |its |a |an )?(?!{_OWN})"
+    rf"|\bvs\b(?!\.? {_EXTENT})|versus|compar|winner|\bgain|improve"
     r"|\bratio\b|\bbeats?\b|\d\s?[x×](?![ \t]*[\w+*/-])|\bwins\b|\bsav(es|ing) \d"
     r"|\bbaseline\b|\bcandidate\b|\bold\b[\s\S]{1,400}\bnew\b|\bcosts?\b.{0,20}[+-]\d"
     rf"|\bbefore\b(?!{_PROSE})[\s\S]{{1,400}}\bafter\b(?!{_PROSE})"
@@ -25,6 +29,13 @@ BANDWIDTH = (
     r"|roofline|memory.bound|memory throughput|main memory|off.chip|(fresh|different|new) (input|data|tensor)"
     r"|(clear|flush|empt)\w* (the )?(l2|cache)|带宽|冷|访存"
 )
+# In words, and not by a rate alone: data that the L2 does not hold. And a rate that is the card's.
+FROM_MEMORY = (
+    r"\bcold\b(?! (start|call|run|boot|launch))|\bHBM\b|\bDRAM\b|main memory|off.chip"
+    r"|(for|seen|read|arriv\w*|touched) the first time|(fresh|different|new) (input|data|tensor)"
+    r"|(clear|flush|empt)\w* (the )?(l2|cache)|from (the )?memory\b|冷|主存"
+)
+GIVEN = r"peak|limit|roof|theor|\bspec|ideal|at most|up to|maximum|bound|峰值|上限|理论"
 WARM = (
     r"\bwarm (cache|l2)|\bhot\b|l2.resident|in (the )?l2|cached|(from|through) (the )?l2|l2 bandwidth"
     r"|fits?[ _](in[ _])?(the[ _])?l2"
@@ -58,6 +69,11 @@ GAPS = r"\bgaps?\b|launch(es)? (is |are )?(included|counted)|includ\w* (the )?(h
 PACED = r"open.loop|arriv|poisson|\bpace|\brest(s|ing)?\b|cool"
 # what a step is made of, and not where else the operator stands: "as good as free in our training step"
 TRAINING = r"backward|(?<!in our )(?<!in the )(?<!in a )train(ing)? step|fwd ?\+ ?bwd|反向|训练步"
+# Rows of a report: one for the way there, one for both ways.
+BOTH_WAYS = (
+    r"(forward|fwd|fw)\b ?(\+|and|&|,|then|with) ?(the )?(backward|bwd|bw)\b|(with|incl\w*) backward|fwd_?bwd|train\w*"
+)
+ONE_WAY = r"\b(forward|fwd|fw|infer\w*|eval)\b"
 ONLY = (
     r"(no|not|without|only|w/o|except).{0,20}(backward|forward)|forward (only|alone)|\bforward (pass )?of\b"
     r"|backward.{0,30}\b(not|never|left out|excluded|aside)\b"
@@ -134,9 +150,42 @@ CONCLUDES = (
     r"|takeaway|recommend|prefer|convert|switch|\bbest\b|\bcheap|is fast|times as fast|\buse (the|a|it|this)\b"
     r"|更快|总是|应该|推荐"
 )
+# What is concluded for sizes that nobody tried.
+EVERY = (
+    r"\b(hold|true|valid|appl|same|fast|slow|better|best|prefer|quick|cheap|win|always|use)\w*\b[^\n.]{0,60}"
+    r"\b(every|any|all|whatever|whichever|regardless of|independent of|irrespective of) (the |its |their |other )?"
+    r"(\w+ )?(sizes?|shapes?|lengths?|dimensions?)\b(?! (above|below|here|we|i|that|which|\w+ed|tried|shown)\b)"
+    r"|适用于(任何|所有)(形状|大小|尺寸)"
+)
 RATE = r"(tokens?|samples?|images?|steps?|requests?|sequences?|rows?|items?|it)( per second|s? ?/ ?s)|throughput|吞吐"
 
 
 def tail(report: str) -> float:
     """The largest percentile of a report from P90 on, as 99.9; 0 where it has none."""
     return max(map(float, re.findall(r"\bp ?(9\d(?:\.\d+)?)\b", report, re.IGNORECASE)), default=0.0)
+
+
+_COUNTS = {"hundred": 100, "ten thousand": 10_000, "thousand": 1000, "million": 10**6}
+_MANY = r"(?:a |one |every |each )?(\d[\d,]*|hundred|ten thousand|thousand|million)\b"
+_CALLS = r"(?:call|request|step|launch|run|query|querie|iteration|time)(?:s|es)?\b"
+_OF_MANY = (
+    rf"\b(?:\d+|one|a single|once|two|three) (?:more )?{_CALLS} (?:in|of|out of) {_MANY}",
+    rf"\b(?:\d+|one|once|two|three) (?:in|of|out of) {_MANY} {_CALLS}",
+    rf"\bonce (?:in|every|per) {_MANY}",
+)
+_SHARE = rf"(?<![\d.])(\d\d(?:\.\d+)?) ?% of (?:all |the |its |your |our )?{_CALLS}"
+_SET_ASIDE = r"warm|first|discard|drop|left out|set aside|slow ones|outlier|skip"
+
+
+def frequency(report: str) -> int:
+    """Of how many calls a report says in words how they behave: "one call in a hundred exceeds it"; 0 where of none."""
+    most = 0
+    for line in report.split("\n"):
+        if re.search(_SET_ASIDE, line, re.IGNORECASE):
+            continue
+        for pattern in _OF_MANY:
+            for many in re.findall(pattern, line, re.IGNORECASE):
+                most = max(most, _COUNTS.get(many.lower()) or int(many.replace(",", "")))
+        for share in map(float, re.findall(_SHARE, line, re.IGNORECASE)):
+            most = max(most, round(100 / (100 - share)) if share >= 90 else 0)
+    return most
