@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 
 from labkit.bench.lies.case import Case, Finding
-from labkit.bench.lies.units import NAMES, SAID
+from labkit.bench.lies.units import SAID
 
 _NUMBER = r"(?<![\w.,+±-])(\d[\d,]*(?:\.\d+)?(?:e[+-]?\d+)?)"
 _UNIT = r"(us|µs|μs|usec|microsec\w*|ms|msec|millisec\w*|ns|nsec|nanosec\w*|s|sec|seconds?|微秒|毫秒|纳秒|秒)"
@@ -29,9 +29,10 @@ _CALL = (
     r"(\b(a|per|each|one|every)|/) ?(call|launch|step|iteration|iter|run|lap|op|operator|request|block|burst|sample)\b"
 )
 _OTHER = (
-    r"total|\bsum\b|\ball\b|altogether|together|whole|budget|limit|timeout|deadline|target|goal|\bsl[ao]\b|allow|at most"
-    r"|below|under\b|over\b|above|within|until|after|since|elapsed|start|begin|\bend\b|\bat\b|clock|stamp|resolution|tick"
-    r"|sleep|pause|interval|period|window|every \d|duration|epoch|day|hour|minute|\d{3,} (step|call|token|request)"
+    r"total|\bsum\b|\ball\b|altogether|together|whole|budget|limit|timeout|deadline|target|goal|\bsl[ao]\b|allow"
+    r"|at most|below|under\b|over\b|above|within|until|after|since|elapsed|start|begin|\bend\b|\bat\b|clock|stamp"
+    r"|resolution|tick|sleep|pause|interval|period|window|every \d|duration|epoch|day|hour|minute"
+    r"|\d{3,} (step|call|token|request)"
     r"|std|stdev|deviation|\bsd\b|iqr|\bmad\b|spread|error|noise|jitter|drift|differ|less|more|sav|overhead|gap|gain|delta"
     r"|idle|wait|drain|compil|first|warm|captur|build|load|import|copy|transfer|host|queue|issu|launch(es)? (cost|take)"
     r"|modell?ed|predict|ideal|theor|roof|bound|spec|peak|expect|paper|publish|hypot"

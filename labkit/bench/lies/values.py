@@ -22,6 +22,7 @@ _MOST_BYTES, _SAMPLE = 1 << 28, 1 << 12  # a tensor; elements that are compared
 _DRAWN = ("rand", "dropout", "bernoulli", "normal_", "uniform_", "multinomial", "exponential")
 _REGIONS = 3  # of each candidate on the same inputs
 _SOURCES = 64
+_TINY = 1e-3  # of the largest update
 _APART = {torch.float16: 0.05, torch.bfloat16: 0.1}  # of the largest value; no order of roundings makes so much
 _APART_FLOAT = 0.02
 _FEWER = 0.8  # of the other's results
@@ -49,6 +50,7 @@ class _Seen:
     outs: list[tuple]
     ends: list[tuple]
     region: object
+    trains: bool = False  # it changes what it takes, and the ends are what it changes it by
 
 
 class Values(TorchDispatchMode):
@@ -140,8 +142,8 @@ class Values(TorchDispatchMode):
             begin, end = region.between
             if self.until is not None and end > self.until:
                 continue
-            made = _seen([s for s in self.steps if begin <= s.number < end], region)
-            if made:
+            steps = [s for s in self.steps if begin <= s.number < end]
+            if made := _seen(steps, region) or self._trained(steps, region):
                 same = seen.setdefault(tuple(sorted(made.names)), {}).setdefault(made.takes, [])
                 if len(same) < _REGIONS:
                     same.append(made)
@@ -155,6 +157,17 @@ class Values(TorchDispatchMode):
                     found.append({"line": b[0].region.via[:1], **last, **pair})
                     break
         return found
+
+    def _trained(self, steps: list[_Step], region) -> _Seen | None:
+        """Of a step that changes what it takes: what the first one of its kind in the program computed for that, from
+        tensors that nothing had changed yet."""
+        names = [s.name for s in steps]
+        if not any(s.changes for s in steps):
+            return None
+        for i, step in enumerate(self.steps):
+            if step.name == names[0] and [s.name for s in self.steps[i : i + len(names)]] == names:
+                return _updates(self.steps[i : i + len(names)], region)
+        return None
 
 
 def _tensors(value) -> list[torch.Tensor]:
@@ -213,6 +226,35 @@ def _seen(steps: list[_Step], region) -> _Seen | None:
     return _Seen(frozenset(takes), tuple(s.name for s in steps), [o[2] for o in outs], ends, region)
 
 
+def _updates(steps: list[_Step], region) -> _Seen | None:
+    """The tensors by which a step changes what it takes, as gradients do. None where it draws numbers."""
+    made: dict[int, tuple] = {}
+    takes, outs, ends = set(), [], []
+    for step in steps:
+        if any(word in step.name for word in _DRAWN):
+            return None
+        for address, made_of in step.reads:
+            if address not in made:
+                if made_of is None:
+                    return None
+                takes |= made_of
+        if any(address not in made for address in step.changes):
+            ends += [made[a] for a, _ in step.reads if a in made and a not in step.changes and made[a] is not None]
+        for address, contents in step.gives:
+            made[address] = contents if contents[2] is not None else None
+            outs.append(contents)
+        for address in step.changes:
+            made.setdefault(address, None)
+    outs = [o for o in outs if o[2] is not None]
+    if not takes or not ends:
+        return None
+    largest = max((float(np.abs(e[2]).max()) for e in ends if e[2].size), default=0.0)
+    ends = [
+        e for e in ends if e[2].size and np.abs(e[2]).max() > _TINY * largest
+    ]  # a gradient that is 0 but for rounding
+    return _Seen(frozenset(takes), tuple(s.name for s in steps), outs, ends, region, trains=True)
+
+
 def _compared(a: list[_Seen], b: list[_Seen], plain: set[bytes] = frozenset()) -> dict | None:
     one, other = a[0], b[0]
     if not all(_apart(s.ends, side[0].outs) <= 1e-3 for side in (a, b) for s in side):
@@ -222,7 +264,7 @@ def _compared(a: list[_Seen], b: list[_Seen], plain: set[bytes] = frozenset()) -
         apart = min(_apart(one.ends, other.outs), _apart(other.ends, one.outs))
         if apart > max(_APART.get(end[1], _APART_FLOAT) for s in (one, other) for end in s.ends) and apart != np.inf:
             return {"apart": apart, "shape": list(one.ends[-1][0])}
-    if one.takes & other.takes and one.region.via[:1] == other.region.via[:1]:
+    if one.takes & other.takes and not one.trains and one.region.via[:1] == other.region.via[:1]:
         counts = [sum(prod(end[0]) for end in s.ends) for s in (one, other)]
         if min(counts) < _FEWER * max(counts):
             return {"fewer": counts}
