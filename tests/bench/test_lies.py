@@ -125,6 +125,8 @@ def keys(name: str) -> dict[str, str]:
         ("aa", 12, 8),
         ("af", 12, 8),
         ("ag", 12, 8),
+        ("ah", 12, 8),
+        ("ai", 12, 8),
     ],
 )
 def test_the_key_of_a_stranger_names_each_script(name, wrong, right):
