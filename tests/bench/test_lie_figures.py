@@ -101,8 +101,11 @@ def test_inputs_that_the_l2_holds_at_each_call(held, found):
         ("what it gets out of the main memory", True),
         ("sum of columns, cold cache", True),
         ("HBM GB/s 1200", True),
+        ("L2 cold, 3 us", True),
+        ("cold 20 ms, later calls 3 us", False),  # a first call
         ("1200 GB/s", False),  # a rate, of whatever
         ("nothing is said about a cold cache", False),
+        ("cumsum with fresh input values each time", False),  # just written, perhaps into the L2
         ("1200 GB/s, the HBM's peak is 1600", False),
     ],
 )

@@ -29,11 +29,13 @@ BANDWIDTH = (
     r"|roofline|memory.bound|memory throughput|main memory|off.chip|(fresh|different|new) (input|data|tensor)"
     r"|(clear|flush|empt)\w* (the )?(l2|cache)|带宽|冷|访存"
 )
-# In words, and not by a rate alone: data that the L2 does not hold. And a rate that is the card's.
+# In words, and not by a rate alone: data that the L2 does not hold (inputs with new values may be in it; a cold call is
+# a first one). And a rate that is the card's.
+_DATA = r"(l2|caches?|data|inputs?|operands?|tensors?|weights?|buffers?|memory)"
 FROM_MEMORY = (
-    r"\bcold\b(?! (start|call|run|boot|launch))|\bHBM\b|\bDRAM\b|main memory|off.chip"
-    r"|(for|seen|read|arriv\w*|touched) the first time|(fresh|different|new) (input|data|tensor)"
-    r"|(clear|flush|empt)\w* (the )?(l2|cache)|from (the )?memory\b|冷|主存"
+    rf"\bcold {_DATA}\b|\b{_DATA}( (is|are|stays?|always|kept))*:? cold\b|\bHBM\b|\bDRAM\b|main memory|off.chip"
+    r"|(for|seen|read|arriv\w*|touched) the first time|(clear|flush|empt)\w* (the )?(l2|cache)|from (the )?memory\b"
+    r"|冷(缓存|数据)|主存"
 )
 GIVEN = r"peak|limit|roof|theor|\bspec|ideal|at most|up to|maximum|bound|峰值|上限|理论"
 WARM = (
