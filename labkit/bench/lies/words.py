@@ -171,12 +171,12 @@ _COUNTS = {"hundred": 100, "ten thousand": 10_000, "thousand": 1000, "million": 
 _MANY = r"(?:a |one |every |each )?(\d[\d,]*|hundred|ten thousand|thousand|million)\b"
 _CALLS = r"(?:call|request|step|launch|run|query|querie|iteration|time)(?:s|es)?\b"
 _OF_MANY = (
-    rf"\b(?:\d+|one|a single|once|two|three) (?:more )?{_CALLS} (?:in|of|out of) {_MANY}",
+    rf"\b(?:\d+|one|a single|two|three) (?:more )?{_CALLS} (?:in|out of) {_MANY}"
+    r"(?! ?(?:[kmg]i?b|[num]?s|sec\w*|rows|elements)\b)",
     rf"\b(?:\d+|one|once|two|three) (?:in|of|out of) {_MANY} {_CALLS}",
-    rf"\bonce (?:in|every|per) {_MANY}",
 )
 _SHARE = rf"(?<![\d.])(\d\d(?:\.\d+)?) ?% of (?:all |the |its |your |our )?{_CALLS}"
-_SET_ASIDE = r"warm|first|discard|drop|left out|set aside|slow ones|outlier|skip"
+_SET_ASIDE = r"warm|first|discard|drop|left out|set aside|slow ones|outlier|skip|\bwait|\bsync|\btimed|sampled|checked"
 
 
 def frequency(report: str) -> int:
