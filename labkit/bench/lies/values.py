@@ -111,10 +111,9 @@ class Values(TorchDispatchMode):
                     continue
                 made_of = self._made_of.get(address)
                 if made_of is None and address not in self._fresh:
-                    digest = _digest(tensor)
+                    digest, plain = _digest(tensor)
                     made_of = None if digest is None else frozenset([digest])
-                    if digest is not None and _plain(tensor):
-                        self.plain.add(digest)
+                    self.plain |= made_of if plain else set()
                 step.reads.append((address, made_of))
         return step
 
@@ -153,7 +152,7 @@ class Values(TorchDispatchMode):
                 continue
             for a, b in product(mine.values(), its.values()):
                 if pair := _compared(a, b, self.plain):
-                    last = {"one": a[0].names[-3:], "other": b[0].names[-3:]}
+                    last = {side: _work(s[0].names)[-3:] for side, s in (("one", a), ("other", b))}
                     found.append({"line": b[0].region.via[:1], **last, **pair})
                     break
         return found
@@ -174,18 +173,20 @@ def _tensors(value) -> list[torch.Tensor]:
     return [t for t in tree_leaves(value) if isinstance(t, torch.Tensor) and t.device.type == "npu"]
 
 
-def _digest(tensor: torch.Tensor) -> bytes | None:
-    """What stands in it, whatever its type's name; None where it is too large to look at."""
+def _digest(tensor: torch.Tensor) -> tuple[bytes | None, bool]:
+    """(what stands in it, whatever its type's name; whether that is one value, or two). None where it is too large to
+    look at."""
     if tensor.numel() * tensor.element_size() > _MOST_BYTES:
-        return None
-    raw = np.asarray(tensor.detach().to("cpu").contiguous().flatten().view(torch.uint8))
-    return hashlib.blake2b(raw.tobytes(), digest_size=16, key=str(tuple(tensor.shape)).encode()[:64]).digest()
+        return None, False
+    flat = tensor.detach().to("cpu").contiguous().flatten()
+    raw = np.asarray(flat.view(torch.uint8))
+    digest = hashlib.blake2b(raw.tobytes(), digest_size=16, key=str(tuple(tensor.shape)).encode()[:64]).digest()
+    return digest, _plain(flat)
 
 
-def _plain(tensor: torch.Tensor) -> bool:
-    """Does it hold one value, or two?"""
-    flat = tensor.detach().flatten()[:_SAMPLE].to("cpu")
-    return flat.numel() > 2 and len(flat.unique()) <= 2 and len(tensor.detach().to("cpu").unique()) <= 2
+def _plain(flat: torch.Tensor) -> bool:
+    values = flat[:_SAMPLE].unique()
+    return 1 <= len(values) <= 2 < len(flat) and bool(((flat == values[0]) | (flat == values[-1])).all())
 
 
 def _contents(tensor: torch.Tensor) -> tuple:
@@ -257,13 +258,13 @@ def _updates(steps: list[_Step], region) -> _Seen | None:
 
 def _compared(a: list[_Seen], b: list[_Seen], plain: set[bytes] = frozenset()) -> dict | None:
     one, other = a[0], b[0]
-    if not all(_apart(s.ends, side[0].outs) <= 1e-3 for side in (a, b) for s in side):
+    if not all(_apart(s.ends, side[0].outs)[0] <= 1e-3 for side in (a, b) for s in side):
         return None  # not the same each time
     mine, its = one.takes - plain, other.takes - plain  # what one makes itself may be given to the other, like a mask
     if one.takes == other.takes or mine == its and mine:
-        apart = min(_apart(one.ends, other.outs), _apart(other.ends, one.outs))
+        apart, shape = min(_apart(one.ends, other.outs), _apart(other.ends, one.outs))
         if apart > max(_APART.get(end[1], _APART_FLOAT) for s in (one, other) for end in s.ends) and apart != np.inf:
-            return {"apart": apart, "shape": list(one.ends[-1][0])}
+            return {"apart": apart, "shape": list(shape)}
     if one.takes & other.takes and not one.trains and one.region.via[:1] == other.region.via[:1]:
         counts = [sum(prod(end[0]) for end in s.ends) for s in (one, other)]
         if min(counts) < _FEWER * max(counts):
@@ -271,10 +272,15 @@ def _compared(a: list[_Seen], b: list[_Seen], plain: set[bytes] = frozenset()) -
     return None
 
 
-def _apart(ends: list[tuple], outs: list[tuple]) -> float:
-    """How far that of `ends` is which is farthest from the nearest of `outs`; inf where none of them has its shape."""
-    near = [_nearest(end, outs) for end in ends]
-    return max((n for n in near if n != np.inf), default=np.inf)
+def _apart(ends: list[tuple], outs: list[tuple]) -> tuple[float, tuple]:
+    """How far that of `ends` is which is farthest from the nearest of `outs`, and its shape; inf where none of them has
+    one that is the same."""
+    near = [(n, tuple(end[0])) for end in ends if (n := _nearest(end, outs)) != np.inf]
+    return max(near, default=(np.inf, ()))
+
+
+def _work(names: tuple) -> list[str]:
+    return [n for n in names if not n.startswith("profiler::")]
 
 
 def _deliberate(one: tuple, other: tuple) -> bool:

@@ -176,7 +176,10 @@ _OF_MANY = (
     rf"\b(?:\d+|one|once|two|three) (?:in|of|out of) {_MANY} {_CALLS}",
 )
 _SHARE = rf"(?<![\d.])(\d\d(?:\.\d+)?) ?% of (?:all |the |its |your |our )?{_CALLS}"
-_SET_ASIDE = r"warm|first|discard|drop|left out|set aside|slow ones|outlier|skip|\b(a|one|no) wait\b|\bsync|\btimed|sampled|checked"
+_SET_ASIDE = (
+    r"warm|first|discard|drop|left out|set aside|slow ones|outlier|skip|\b(a|one|no) wait\b|\bsync|\btimed|sampled"
+    r"|checked"
+)
 
 
 def frequency(report: str) -> int:
