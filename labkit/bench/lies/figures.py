@@ -17,7 +17,7 @@ from labkit.bench.lies.units import SAID
 _NUMBER = r"(?<![\w.,+±-])(\d[\d,]*(?:\.\d+)?(?:e[+-]?\d+)?)"
 _UNIT = r"(us|µs|μs|usec|microsec\w*|ms|msec|millisec\w*|ns|nsec|nanosec\w*|s|sec|seconds?|微秒|毫秒|纳秒|秒)"
 _FIGURE = re.compile(rf"{_NUMBER}\s?{_UNIT}(?![\w])(?!\s?/\s?\w*s\b)", re.IGNORECASE)
-_HEAD = re.compile(rf"(?<![a-z]){_UNIT}(?![a-z])", re.IGNORECASE)
+_HEAD = re.compile(rf"(?<![a-z/])(?<!per )(?<!/ )(?<!a ){_UNIT}(?![a-z])", re.IGNORECASE)  # no rate: items_per_s
 _CHINESE = {"微秒": -6, "毫秒": -3, "纳秒": -9, "秒": 0, "µs": -6, "μs": -6}
 # Which of the samples, or what each of them is; and what is no sample's time.
 _PLACE = (
