@@ -65,6 +65,7 @@ def case(output: str, regions=None, numbers=(), strings="", **seen):
         ("shape,total_us\n8x8,10500.0", None),
         ("shape,us_per_row\n8x8,0.0105", None),
         ('{"batch": 8, "items_per_s_median": 11000}', None),
+        ("samples,p50_second_half_us\n200,10.54", None),
         ("shape  median calls/s\n8 x 8  11000", None),
         ("at_s,median_us\n10500,10.5", None),
         ("The median of 10500 us is what the paper has", None),

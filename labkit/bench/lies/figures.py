@@ -15,7 +15,7 @@ from labkit.bench.lies.case import Case, Finding
 from labkit.bench.lies.units import SAID
 
 _NUMBER = r"(?<![\w.,+±-])(\d[\d,]*(?:\.\d+)?(?:e[+-]?\d+)?)"
-_UNIT = r"(us|µs|μs|usec|microsec\w*|ms|msec|millisec\w*|ns|nsec|nanosec\w*|s|sec|seconds?|微秒|毫秒|纳秒|秒)"
+_UNIT = r"(us|µs|μs|usec|microsec\w*|ms|msec|millisec\w*|ns|nsec|nanosec\w*|s|sec|seconds|微秒|毫秒|纳秒|秒)"
 _FIGURE = re.compile(rf"{_NUMBER}\s?{_UNIT}(?![\w])(?!\s?/\s?\w*s\b)", re.IGNORECASE)
 _HEAD = re.compile(rf"(?<![a-z/])(?<!per )(?<!/ )(?<!a ){_UNIT}(?![a-z])", re.IGNORECASE)  # no rate: items_per_s
 _CHINESE = {"微秒": -6, "毫秒": -3, "纳秒": -9, "秒": 0, "µs": -6, "μs": -6}
@@ -119,8 +119,13 @@ def _head(cell: str) -> re.Match | None:
     if re.search(r"\bper\b|/", name) and not re.search(_CALL, name, re.IGNORECASE):
         return None
     placed = re.search(f"{_PLACE}|{_CALL}", name, re.IGNORECASE)
-    match = _HEAD.search(name)
+    match = _unit(name)
     return match if match and (placed or match[0] == name.strip() and match[0] != "s") else None
+
+
+def _unit(name: str) -> re.Match | None:
+    """The last one that a name says: us, of s_to_us."""
+    return max(_HEAD.finditer(name), key=re.Match.start, default=None)
 
 
 def _commas(line: str) -> list[str]:
@@ -150,7 +155,7 @@ def _keys(output: str) -> Iterator[tuple[str, str, int]]:
 def _inside(value, path: str, unit: tuple[str, int] | None) -> Iterator[tuple[str, str, int]]:
     if isinstance(value, dict):
         for key, under in value.items():
-            match = _HEAD.search(str(key).replace("_", " "))
+            match = _unit(str(key).replace("_", " "))
             yield from _inside(
                 under, f"{path} {key}".replace("_", " "), (match[1], _power(match[1])) if match else unit
             )
