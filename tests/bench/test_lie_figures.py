@@ -56,6 +56,7 @@ def case(output: str, regions=None, numbers=(), strings="", **seen):
         ("median 0.0105 ms a call, P90 0.011 ms", None),
         ("median 90 us", None),  # of two regions together
         ("total 10500 us", None),
+        ("median 10.5 us a call, P90 10500 us a call", None),  # who uses the unit well means another thing
         ("10500 us of budget, median 10.5 us", None),
         ("median 0.0105 us a row", None),
         ("median 10.5 us, standard deviation 0.01 us", None),

@@ -48,20 +48,18 @@ def impossible(c: Case) -> Iterator[Finding]:
         return
     every = [us for r in c.seen.regions for us in (r["value_us"], r["host_us"]) if us > 0]
     least = min(min(r["value_us"], r["host_us"] or r["value_us"]) / _launches(r) for r in timed)
-    most, whole = max(every), f"{c.text.strings}\n"
-    for text, unit, power in said(c.seen.output):
-        us = float(text.replace(",", "")) * 10.0 ** (power + 6)
-        if not us or float(text.replace(",", "")) in c.text.numbers or f"{text} {unit}" in whole:
-            continue
-        if least / _FAR <= us <= _FAR * most:
-            continue
-        for off in (3, 6, 9):
-            right = us / 10.0**off if us > most else us * 10.0**off
-            if least / _NEAR <= right <= _NEAR * most:
-                yield c.find(
-                    "timer", timed[-1]["line"], "figure", said=f"{text} {unit}", least=least, most=most,
-                    off=f"{10**off:,}",
-                )  # fmt: skip
+    most, written = max(every), f"{c.text.strings}\n"
+    figures = [
+        (10.0 ** (power + 6) * float(text.replace(",", "")), f"{text} {unit}", power)
+        for text, unit, power in said(c.seen.output)
+        if float(text.replace(",", "")) not in c.text.numbers and f"{text} {unit}" not in written
+    ]
+    right = {power for us, _, power in figures if least / _FAR <= us <= _FAR * most}
+    for us, text, power in figures:
+        for off in (3, 6, 9) if us and power not in right else ():  # who uses a unit well elsewhere means another thing
+            if least / _NEAR <= us * 10.0 ** (-off if us > most else off) <= _NEAR * most:
+                line, off = timed[-1]["line"], f"{10**off:,}"
+                yield c.find("timer", line, "figure", said=text, least=least, most=most, off=off)
                 return
 
 
@@ -75,14 +73,14 @@ def said(output: str) -> Iterator[tuple[str, str, int]]:
     for line in lines:
         for clause in re.split(r"[;()\[\]|]|, |\. |: (?=\D)", line):
             for match in _FIGURE.finditer(clause):
-                if _of_a_call(clause, match.start()):
+                if _of_a_call(clause):
                     yield match[1], match[2], _power(match[2])
     yield from _columns(lines)
     yield from _keys(output)
 
 
-def _of_a_call(clause: str, place: int) -> bool:
-    """Does the nearest word about samples, the last one before a number or the first behind it, say which it is?"""
+def _of_a_call(clause: str) -> bool:
+    """Does it say which of the samples, or of what, and nothing else that may be longer or shorter?"""
     if re.search(_OTHER, clause, re.IGNORECASE) or re.search(_PARTS, clause, re.IGNORECASE):
         return False
     return bool(re.search(f"{_PLACE}|{_CALL}", clause, re.IGNORECASE))
