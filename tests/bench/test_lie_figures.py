@@ -56,6 +56,7 @@ def case(output: str, regions=None, numbers=(), strings="", **seen):
         ("median 0.0105 ms a call, P90 0.011 ms", None),
         ("median 90 us", None),  # of two regions together
         ("total 10500 us", None),
+        ("median 10.5 us a call, P90 10500 us a call", None),  # who uses the unit well means another thing
         ("10500 us of budget, median 10.5 us", None),
         ("median 0.0105 us a row", None),
         ("median 10.5 us, standard deviation 0.01 us", None),
@@ -65,6 +66,7 @@ def case(output: str, regions=None, numbers=(), strings="", **seen):
         ("shape,total_us\n8x8,10500.0", None),
         ("shape,us_per_row\n8x8,0.0105", None),
         ('{"batch": 8, "items_per_s_median": 11000}', None),
+        ("samples,p50_second_half_us\n200,10.54", None),
         ("shape  median calls/s\n8 x 8  11000", None),
         ("at_s,median_us\n10500,10.5", None),
         ("The median of 10500 us is what the paper has", None),

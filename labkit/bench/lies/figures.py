@@ -15,7 +15,7 @@ from labkit.bench.lies.case import Case, Finding
 from labkit.bench.lies.units import SAID
 
 _NUMBER = r"(?<![\w.,+±-])(\d[\d,]*(?:\.\d+)?(?:e[+-]?\d+)?)"
-_UNIT = r"(us|µs|μs|usec|microsec\w*|ms|msec|millisec\w*|ns|nsec|nanosec\w*|s|sec|seconds?|微秒|毫秒|纳秒|秒)"
+_UNIT = r"(us|µs|μs|usec|microsec\w*|ms|msec|millisec\w*|ns|nsec|nanosec\w*|s|sec|seconds|微秒|毫秒|纳秒|秒)"
 _FIGURE = re.compile(rf"{_NUMBER}\s?{_UNIT}(?![\w])(?!\s?/\s?\w*s\b)", re.IGNORECASE)
 _HEAD = re.compile(rf"(?<![a-z/])(?<!per )(?<!/ )(?<!a ){_UNIT}(?![a-z])", re.IGNORECASE)  # no rate: items_per_s
 _CHINESE = {"微秒": -6, "毫秒": -3, "纳秒": -9, "秒": 0, "µs": -6, "μs": -6}
@@ -48,20 +48,18 @@ def impossible(c: Case) -> Iterator[Finding]:
         return
     every = [us for r in c.seen.regions for us in (r["value_us"], r["host_us"]) if us > 0]
     least = min(min(r["value_us"], r["host_us"] or r["value_us"]) / _launches(r) for r in timed)
-    most, whole = max(every), f"{c.text.strings}\n"
-    for text, unit, power in said(c.seen.output):
-        us = float(text.replace(",", "")) * 10.0 ** (power + 6)
-        if not us or float(text.replace(",", "")) in c.text.numbers or f"{text} {unit}" in whole:
-            continue
-        if least / _FAR <= us <= _FAR * most:
-            continue
-        for off in (3, 6, 9):
-            right = us / 10.0**off if us > most else us * 10.0**off
-            if least / _NEAR <= right <= _NEAR * most:
-                yield c.find(
-                    "timer", timed[-1]["line"], "figure", said=f"{text} {unit}", least=least, most=most,
-                    off=f"{10**off:,}",
-                )  # fmt: skip
+    most, written = max(every), f"{c.text.strings}\n"
+    figures = [
+        (10.0 ** (power + 6) * float(text.replace(",", "")), f"{text} {unit}", power)
+        for text, unit, power in said(c.seen.output)
+        if float(text.replace(",", "")) not in c.text.numbers and f"{text} {unit}" not in written
+    ]
+    right = {power for us, _, power in figures if least / _FAR <= us <= _FAR * most}
+    for us, text, power in figures:
+        for off in (3, 6, 9) if us and power not in right else ():  # who uses a unit well elsewhere means another thing
+            if least / _NEAR <= us * 10.0 ** (-off if us > most else off) <= _NEAR * most:
+                line, off = timed[-1]["line"], f"{10**off:,}"
+                yield c.find("timer", line, "figure", said=text, least=least, most=most, off=off)
                 return
 
 
@@ -75,14 +73,14 @@ def said(output: str) -> Iterator[tuple[str, str, int]]:
     for line in lines:
         for clause in re.split(r"[;()\[\]|]|, |\. |: (?=\D)", line):
             for match in _FIGURE.finditer(clause):
-                if _of_a_call(clause, match.start()):
+                if _of_a_call(clause):
                     yield match[1], match[2], _power(match[2])
     yield from _columns(lines)
     yield from _keys(output)
 
 
-def _of_a_call(clause: str, place: int) -> bool:
-    """Does the nearest word about samples, the last one before a number or the first behind it, say which it is?"""
+def _of_a_call(clause: str) -> bool:
+    """Does it say which of the samples, or of what, and nothing else that may be longer or shorter?"""
     if re.search(_OTHER, clause, re.IGNORECASE) or re.search(_PARTS, clause, re.IGNORECASE):
         return False
     return bool(re.search(f"{_PLACE}|{_CALL}", clause, re.IGNORECASE))
@@ -119,8 +117,13 @@ def _head(cell: str) -> re.Match | None:
     if re.search(r"\bper\b|/", name) and not re.search(_CALL, name, re.IGNORECASE):
         return None
     placed = re.search(f"{_PLACE}|{_CALL}", name, re.IGNORECASE)
-    match = _HEAD.search(name)
+    match = _unit(name)
     return match if match and (placed or match[0] == name.strip() and match[0] != "s") else None
+
+
+def _unit(name: str) -> re.Match | None:
+    """The last one that a name says: us, of s_to_us."""
+    return max(_HEAD.finditer(name), key=re.Match.start, default=None)
 
 
 def _commas(line: str) -> list[str]:
@@ -150,7 +153,7 @@ def _keys(output: str) -> Iterator[tuple[str, str, int]]:
 def _inside(value, path: str, unit: tuple[str, int] | None) -> Iterator[tuple[str, str, int]]:
     if isinstance(value, dict):
         for key, under in value.items():
-            match = _HEAD.search(str(key).replace("_", " "))
+            match = _unit(str(key).replace("_", " "))
             yield from _inside(
                 under, f"{path} {key}".replace("_", " "), (match[1], _power(match[1])) if match else unit
             )

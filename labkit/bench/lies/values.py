@@ -62,6 +62,7 @@ class Values(TorchDispatchMode):
         self._fresh: set[int] = set()  # addresses written since the last reading: no region has them as an input
         self._made_of: dict[int, frozenset] = {}  # address -> the tensors that its contents were computed from
         self._number = -1
+        self._firsts: dict[tuple, int | None] = {}  # names of operators: where they stand one behind the other first
         self.plain: set[bytes] = set()  # tensors of one or two values: a mask, zeros
 
     def in_threads(self) -> None:
@@ -160,13 +161,15 @@ class Values(TorchDispatchMode):
     def _trained(self, steps: list[_Step], region) -> _Seen | None:
         """Of a step that changes what it takes: what the first one of its kind in the program computed for that, from
         tensors that nothing had changed yet."""
-        names = [s.name for s in steps]
+        names = tuple(s.name for s in steps)
         if not any(s.changes for s in steps):
             return None
-        for i, step in enumerate(self.steps):
-            if step.name == names[0] and [s.name for s in self.steps[i : i + len(names)]] == names:
-                return _updates(self.steps[i : i + len(names)], region)
-        return None
+        if names not in self._firsts:
+            every, count = [s.name for s in self.steps], len(names)
+            found = (i for i, n in enumerate(every) if n == names[0] and tuple(every[i : i + count]) == names)
+            self._firsts[names] = next(found, None)
+        first = self._firsts[names]
+        return None if first is None else _updates(self.steps[first : first + len(names)], region)
 
 
 def _tensors(value) -> list[torch.Tensor]:
