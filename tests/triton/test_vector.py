@@ -232,7 +232,8 @@ def test_do_bench_empties_the_l2(monkeypatch):
     monkeypatch.setattr(driver._kernels[driver.launched[-1]], "l2", "warm")
     cold, warm = triton.testing.do_bench(call), driver.do_bench(call, cold=False)
     assert triton.testing.do_bench is driver.do_bench and cold > 1.5 * warm
-    assert driver.do_bench(call) == cold and triton.testing.do_bench(call, quantiles=(0.5, 0.9)) == [cold, cold]
+    again = [driver.do_bench(call), *triton.testing.do_bench(call, quantiles=(0.5, 0.9))]
+    assert again == pytest.approx([cold] * 3, rel=1e-9)  # differences of a clock that has gone on
 
 
 def test_a_kept_kernel_finds_the_l2_as_this_process_does(monkeypatch):
