@@ -345,3 +345,10 @@ def _borrowed(words: list[str], k: int) -> bool:
 
 def _renamed(text: str, names: dict[str, str]) -> str:
     return re.sub(r"\b[A-Za-z_]\w*\b", lambda m: names.get(m[0], m[0]), text) if names else text
+
+
+def stands(part: str, text: str) -> bool:
+    """Is this part in the text? Of an operator: by itself, as `/` is not in `a // b`."""
+    if re.fullmatch(r"\W+", part):
+        return re.search(rf"(?<![/*<>=!]){re.escape(part)}(?![/*=<>])", text) is not None
+    return part in text

@@ -261,10 +261,11 @@ def row_tail(e: Evidence):
     first = int(column.min())
     hit = len(np.unique(e.at // e.width))
     if first >= e.width / 4 and hit >= max(2, rows / 2) and len(e.at) >= COVERAGE * hit * (e.width - first):
-        whole = first * e.itemsize % 32 == 0 and (2 * first != e.width or e.width * e.itemsize % 32)
-        half = 2 * first == e.width
         numbers = {"column": first, "width": e.width, "rows": hit}
-        return ("row-half", numbers) if half and not whole else numbers if whole else None
+        at_a_unit, aligned = first * e.itemsize % 32 == 0, e.width * e.itemsize % 32 == 0
+        if 2 * first == e.width and (aligned or not at_a_unit):
+            return "row-half", numbers
+        return numbers if at_a_unit else None  # what an instruction leaves out begins at a unit
 
 
 def whole_blocks(e: Evidence):

@@ -40,7 +40,7 @@ from labkit.exercises.changes import (
     one_of_pair,
 )
 from labkit.exercises.diagnose import mismatches, tensor_to_numpy
-from labkit.exercises.kernel_text import differences
+from labkit.exercises.kernel_text import differences, stands
 from labkit.exercises.spec import Spec
 from labkit.exercises.stub import CELL, Region, Template, normalise
 
@@ -287,7 +287,7 @@ def _plausible(key: str, names: dict[str, str], source: str, coarse: bool, their
 
     instead = key == "instead" and (coarse or not names["new"].isidentifier())
     if key in ("edge", "turned", "number", "number-in") or instead:
-        return re.search(rf"(?<![/*<>=!]){re.escape(names['new'])}(?![/*=<>])", source) is not None
+        return stands(names["new"], source)
     if key == "other-of-pair":
         return (names["code"], 1 - int(names["place"])) in map(one_of_pair, ast.walk(theirs))
     if key == "words":

@@ -340,6 +340,7 @@ def test_an_operator_that_the_answer_only_has_within_another_is_not_named():
     for source, may in (("tile = room // 8", False), ("tile = room / 8 * 8", True)):
         names = {"old": "//", "new": "/"}
         assert variations._plausible("instead", names, source, False, variations._parsed(source), right) == may
+    assert kernel_text.stands("5", "n//5*2") and not kernel_text.stands("<", "a <= b")  # a number may touch operators
 
 
 def test_what_the_answer_rounds_up_is_not_called_rounded_down():
