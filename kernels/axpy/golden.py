@@ -155,22 +155,24 @@ def round_trip_cases(seed, quick):
 
 def host_tiling_cases(seed, quick):
     made = []
-    for n in (777,) if quick else (10, 777, 1152, 50_257):
-        units = -(-n // 8)
-        share = -(-units // 48) * 8
-        made.append(Case(f"n={n}", (n,), [f"{-(-n // share)} blocks, share {share}", f"0 of {n} wrong"]))
+    asked = [(10, ""), (777, ""), (1152, ""), (50_257, ""), (1152, "910B4"), (50_257, "910B4")]
+    for n, chip in asked[1:5:3] if quick else asked:
+        name = f"n={n}" + (say(f" on a {chip}, 40 cores", f"，{chip}，40 核") if chip else "")
+        fixed = lambda n=n: [(_fixed_number(), _tiled(n, 48))]  # noqa: E731
+        made.append(Case(name, (n,), _tiled(n, 40 if chip else 48), chip=chip, mistakes=fixed))
     return made
 
 
-def host_tiling_asked(text, builds):
-    """The number of cores as the card says it; the chip of these cases is one of several."""
-    region = text.split("uint32_t blocks = 1;")[1].split("axpy<<<")[0]
-    if not re.search(r"\bcores\b", re.sub(r"//[^\n]*|/\*.*?\*/", "", region, flags=re.S)):
-        return say(
-            "The number of cores is written as a number: it is `cores`, and another card has another.",
-            "核数写成了常数：应使用 cores，其他卡的核数不同。",
-        )
-    return ""
+def _fixed_number():
+    return say(
+        "The number of cores is written as a number: it is `cores`, and this card has 40.",
+        "核数写成了常数：应使用 cores，这张卡有 40 核。",
+    )
+
+
+def _tiled(n, cores):
+    share = -(-(-(-n // 8)) // cores) * 8
+    return [f"{-(-n // share)} blocks, share {share}", f"0 of {n} wrong"]
 
 
 # ---- launches from Python: the results, and what the timeline says of them

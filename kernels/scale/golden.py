@@ -41,6 +41,7 @@ def split_cases(seed, quick):
                 blocks=blocks,
                 tile=UNIT,
                 split=shares(units * UNIT, blocks),
+                timed=(units, blocks) == (103, 8),
             )
         )
     return made

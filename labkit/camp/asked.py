@@ -16,7 +16,7 @@ def fields_of(case: Case) -> dict:
         else (kinds[type(a)], a.tensor) if type(a) in kinds else ("plain", a)
         for a in case.args
     ]  # fmt: skip
-    names = ("name", "blocks", "tile", "layout", "timed", "poison", "probe")
+    names = ("name", "blocks", "tile", "layout", "timed", "poison", "probe", "chip")
     return {"args": args, **{n: getattr(case, n) for n in names}}
 
 

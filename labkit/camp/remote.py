@@ -371,8 +371,8 @@ class Remote(Here):
         except wire.Broken as error:
             raise exception_of("Broken", str(error), [(name, 1)]) from None
 
-    def run_program(self, spec: Spec, made, case: Case):
-        told = self.worker.ask("run", args=case.args)["value"]
+    def run_program(self, spec: Spec, made, case: Case, spoil: bool = False):
+        told = self.worker.ask("run", args=case.args, chip=case.chip, spoil=spoil)["value"]
         launches = [
             Launch(str(kernel), int(blocks), str(file), int(line), [float(u) for u in us], bool(finished))
             for kernel, blocks, file, line, us, finished in told["launches"]

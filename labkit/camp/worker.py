@@ -173,8 +173,8 @@ class Worker:
         self.made = launch.program(text, name)
         return {"foreign": imports.foreign([str(self.made.path)], program=True), "value": True}
 
-    def do_run(self, args: tuple) -> dict:
-        made = self.made(*args)
+    def do_run(self, args: tuple, chip: str, spoil: bool) -> dict:
+        made = self.made(*args, spoil=spoil, **({"chip": chip} if chip else {}))
         return {
             "value": {
                 "status": made.status,

@@ -62,7 +62,8 @@ class Case:
     layout: "contiguous", or "interleaved" when tile t belongs to block t % blocks. They serve diagnosis and map only.
     timed: this case's time is reported and budgeted. poison: the value that fills the outputs.
     probe: what is done with an operator (kind "adapter"): see labkit/exercises/operators.py. run(operator, args, case):
-    in place of operator(*args). mistakes() of a kernel: (sentence, result) of wrong results that have a name.
+    in place of operator(*args). chip: of a program's run, "" = the default. mistakes() of a kernel or program:
+    (sentence, result) of wrong results that have a name.
     """
 
     name: str
@@ -77,6 +78,7 @@ class Case:
     poison: float | None = None
     probe: str = "call"
     run: Callable | None = None
+    chip: str = ""
     mistakes: Callable[[], Sequence[tuple[str, Any]]] | None = None
 
 

@@ -104,6 +104,12 @@ def not_launched(result, solution: str) -> Diagnosis | None:
     return None
 
 
+def not_fetched(got, at, spec, made, case) -> Diagnosis | None:
+    """A program that prints the same when what its launches wrote was changed: its result is not the device's."""
+    same = at.run_program(spec, made, case, spoil=True)[0] == got
+    return Diagnosis("not-fetched") if same else None
+
+
 def printed(found: Diagnosis | None) -> Diagnosis | None:
     """A program prints where a function returns."""
     return Diagnosis("printed", found.numbers) if found is not None and found.key == "value" else found

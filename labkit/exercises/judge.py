@@ -25,6 +25,7 @@ from labkit.exercises.diagnose import (
     diagnose,
     first_error,
     more_telling,
+    not_fetched,
     not_launched,
     of_program,
     printed,
@@ -329,6 +330,7 @@ def _run(spec: Spec, made, case: Case, joined: Joined, runs: Runs, at: Here) -> 
             of_program(ended)
             or not_launched(ended, "\n".join(template(spec).lines))
             or printed(compare_values(got, case.expected, case.tolerance))
+            or not_fetched(got, at, spec, made, case)
         )
         return Failure(case, found, ended, found.where()) if found else None
     if spec.kind == "adapter":

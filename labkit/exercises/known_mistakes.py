@@ -371,13 +371,18 @@ def _same(theirs: Any, mine: Any) -> bool:
 
 def named_result(cases: list[Case], result_of: Callable[[Case], Any]) -> str:
     """The sentence of the one wrong result, of those that the cases name, that every one of them gave; "" for none.
-    cases: those that failed. result_of: what came out, a list of arrays of a kernel."""
+    cases: those that failed. result_of: what came out, a list of arrays of a kernel, of lines of a program."""
     agreed: set[str] | None = None
     for case in cases:
         got = result_of(case)
-        if case.mistakes is None or not isinstance(got, list) or not all(isinstance(a, np.ndarray) for a in got):
+        if case.mistakes is None or not isinstance(got, list):
             continue
-        here = {say for say, wrong in case.mistakes() if _is_that(got, wrong, case)}
+        if all(isinstance(a, str) for a in got):
+            here = {say for say, wrong in case.mistakes() if got == wrong}
+        elif all(isinstance(a, np.ndarray) for a in got):
+            here = {say for say, wrong in case.mistakes() if _is_that(got, wrong, case)}
+        else:
+            continue
         agreed = here if agreed is None else agreed & here
     return next(iter(agreed)) if agreed and len(agreed) == 1 else ""
 

@@ -42,8 +42,8 @@ class Here:
         with time_limit():
             return operators.judge(spec, made, case)
 
-    def run_program(self, spec: Spec, made, case: Case):
-        return launch.run_program(spec, made, case)
+    def run_program(self, spec: Spec, made, case: Case, spoil: bool = False):
+        return launch.run_program(spec, made, case, spoil)
 
     def run_kernel(self, spec: Spec, made, case: Case):
         return launch.run_kernel(spec, made, case)

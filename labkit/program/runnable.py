@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 from labkit.build.cache import keep, key
@@ -32,17 +33,20 @@ class HostProgram:
         )
         self.path = build.build(build.of_files([source], {}, []))
 
-    def __call__(self, *arguments) -> results.Result:
-        """Run it in an empty folder, the only one that it can write to; it has no network."""
+    def __call__(self, *arguments, **settings) -> results.Result:
+        """Run it in an empty folder, the only one that it can write to; it has no network.
+        settings: those of supervise.Settings, for this run.
+        """
+        used = replace(self.settings, **settings)
         with tempfile.TemporaryDirectory(prefix="labkit-program-") as folder:
             ended = supervise.run(
                 [str(self.path), *map(str, arguments)],
                 Path(folder),
-                self.settings,
+                used,
                 env={"LABKIT_TWIN_CONFINE": "1"},
                 capture=True,
             )
-        result = results.of(ended, self.settings)
+        result = results.of(ended, used)
         names = set(re.findall(r'^#line \d+ "([^"/]+)"', self.text, re.M))
         for finding in result.findings:  # where the place is from the debug information: there a `#line` name is a path
             if Path(finding.file).name in names:

@@ -27,7 +27,7 @@ _POLL_S = 0.02
 class Settings:
     """chip: of chips.names(). timeout: seconds that each program may take, of its processor
     or asleep. schedule: "program", "worst" or "worst:SEED".
-    l2: "warm", or "cold": each launch begins with an empty L2.
+    l2: "warm", or "cold": each launch begins with an empty L2. spoil: a byte of what each launch writes is changed.
     """
 
     chip: str = chips.DEFAULT
@@ -36,6 +36,7 @@ class Settings:
     checks: bool = True
     schedule: str = "program"
     l2: str = "warm"
+    spoil: bool = False
 
     def environment(self, reports: Path) -> dict[str, str]:
         return {
@@ -46,6 +47,7 @@ class Settings:
             "LABKIT_TWIN_CHECKS": str(int(self.checks)),
             "LABKIT_TWIN_SCHEDULE": self.schedule,
             "LABKIT_TWIN_L2": self.l2,
+            "LABKIT_TWIN_SPOIL": str(int(self.spoil)),
         }
 
 

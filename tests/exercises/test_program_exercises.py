@@ -20,7 +20,17 @@ SOLUTION = """\
 #include <cstdlib>
 #include "acl/acl.h"
 #include "kernel_operator.h"
-__global__ __aicore__ void nothing(GM_ADDR x) {}
+__global__ __vector__ void keep(GM_ADDR x, int32_t value)
+{
+    if (!x) {
+        return;
+    }
+    AscendC::GlobalTensor<int32_t> out;
+    out.SetGlobalBuffer((__gm__ int32_t*)x, 16);
+    out.SetValue(0, value);
+    AscendC::DataCacheCleanAndInvalid<int32_t, AscendC::CacheLine::SINGLE_CACHE_LINE, AscendC::DcciDst::CACHELINE_OUT>(
+        out);
+}
 int main(int argc, char** argv)
 {
     int n = std::atoi(argv[1]);
@@ -32,9 +42,11 @@ int main(int argc, char** argv)
     // <<<
     void* memory = nullptr;
     aclrtMalloc(&memory, 64, ACL_MEM_MALLOC_HUGE_FIRST);
-    nothing<<<1, nullptr, nullptr>>>((GM_ADDR)memory);
+    keep<<<1, nullptr, nullptr>>>((GM_ADDR)memory, square);
     aclrtSynchronizeDevice();
-    std::printf("%d\\n", square);
+    int result = 0;
+    aclrtMemcpy(&result, 4, memory, 4, ACL_MEMCPY_DEVICE_TO_HOST);
+    std::printf("%d\\n", result);
     return n < 0 ? 3 : 0;
 }
 """
@@ -79,6 +91,12 @@ def judged(spec, monkeypatch):
 
 
 GOOD = "aclrtSetDevice(0);\nint square = n * n;"
+PRINTS_ITS_OWN = """
+void* other;
+aclrtMalloc(&other, 64, ACL_MEM_MALLOC_HUGE_FIRST);
+keep<<<1, nullptr, nullptr>>>((GM_ADDR)other, square);
+std::printf("%d\\n", square);
+std::exit(0);"""
 
 
 def test_right_output_passes_and_says_that_the_twin_ran_it(judged):
@@ -91,9 +109,10 @@ def test_right_output_passes_and_says_that_the_twin_ran_it(judged):
     "cell, seed, diagnosis, where",
     [
         ("aclrtSetDevice(0);\nint square = n + n;", 0, "printed", ""),
-        ("int square = n * n;", 0, "host-context", "given part of fx_program:16"),
+        ("int square = n * n;", 0, "host-context", "given part of fx_program:26"),
         (GOOD, 1, "status", ""),
         (GOOD + '\nstd::printf("%d\\n", square);\nstd::exit(0);', 0, "not-launched", ""),
+        (GOOD + PRINTS_ITS_OWN, 0, "not-fetched", ""),
         (GOOD + "\nif (n) { return 0; ", 0, "bracket-open", "exercise fx_program:4"),
         ("aclrtSetDevice(0);\nint square = n *;", 0, "compile", "exercise fx_program:3"),
         ("aclrtSetDevice(0);\nint square = *(volatile int*)nullptr;", 0, "host-crash", "exercise fx_program:3"),

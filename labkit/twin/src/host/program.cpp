@@ -28,6 +28,7 @@ struct Program {
     Schedule schedule = Schedule::Program;
     uint32_t seed = 0;  // of an adversarial schedule
     bool keep_l2 = true;
+    bool spoil = false;  // what launches write, to see whether the program looks at it
     std::vector<Held> l2;  // what the launches so far left in it
     std::vector<std::string> launches;
     size_t unlisted = 0;
@@ -87,6 +88,12 @@ void note_writes(const LaunchResult& r, const Stream& stream) {
             }
 }
 
+// The last byte of all that a launch wrote, turned over.
+void spoil_writes(const LaunchResult& r) {
+    for (const auto& b : r.cores)
+        for (const auto& w : b.writes) *reinterpret_cast<uint8_t*>(w.hi - 1) ^= 0x55;
+}
+
 }  // namespace
 
 bool in_program() { return g_running; }
@@ -114,6 +121,7 @@ void program_begin() {
     if (const char* v = setting("LABKIT_TWIN_CHECKS")) g_program.checks = *v != '0';
     if (const char* v = setting("LABKIT_TWIN_SCHEDULE")) read_schedule(v, g_program.schedule, g_program.seed);
     if (const char* v = std::getenv("LABKIT_TWIN_L2")) g_program.keep_l2 = std::strcmp(v, "cold") != 0;
+    if (const char* v = setting("LABKIT_TWIN_SPOIL")) g_program.spoil = *v != '0';
     try {
         chip.load(table);
         device_memory.start(uint64_t(chip.get("memory.hbm")));
@@ -190,6 +198,7 @@ void run_blocks(const char* name, uint32_t blocks, int aic, int aiv, void* handl
     device_memory.open();
     l.ranges = device_memory.ranges();
     LaunchResult r = run(l, g_program.threads);
+    if (g_program.spoil) spoil_writes(r);
     device_memory.close();
     g_program.l2 = std::move(r.l2);
     show(r);
