@@ -6,7 +6,8 @@ all of the workbook (predictions too); 20 from each of nine families of attack d
 Python or C++ as the family says. An attack is put in front of the first region. Families that try to gain a PASS have
 a known-wrong body and must not get PASS; families that try to do harm or to read have the right body, swallow their
 own errors and must get PASS, so that a grader that simply fails everything does not look well; where an exercise's
-judge stands beside the submission they must get FAIL, since such code is left to a teacher. All are counted.
+judge stands beside the submission they must get FAIL, since such code is left to a teacher, and where the cell is the
+text of another language, in which Python is a mistake. All are counted.
 
     python scripts/camp_trial.py [--count 300] [--seed 16] [--only 17,23] [--piece 25] [--write]
 
@@ -18,6 +19,7 @@ Beside the verdicts it looks whether anything is left: files written outside, fo
 from __future__ import annotations
 
 import argparse
+import ast
 import csv
 import json
 import os
@@ -141,7 +143,7 @@ def _plain(family: str, spec, mutant, must) -> Drawn:
 
 
 def _attack(family: str, spec, rng: random.Random, bait: str) -> Drawn:
-    """Within a Triton kernel Triton's front end takes no attack."""
+    """Within a Triton kernel Triton's front end takes no attack; within a text it is a line of the text."""
     body, attacks = (PYTHON if spec.in_python else CPP)[family]
     attack = rng.choice(attacks)
     words = {"repo": str(REPO), "bait": bait, "op": spec.op, "id": spec.id, "secret": SECRET}
@@ -149,8 +151,16 @@ def _attack(family: str, spec, rng: random.Random, bait: str) -> Drawn:
     mutant = rng.choice(spec.mutants) if body == "wrong" else None
     cell = ours.mutant(_dedented(mutant), mutant.edit) if mutant else ours.solution()
     beside = spec.in_python and (spec.kind == "adapter" or way.way(spec) == "helper")
-    must = ("PASS",) if body == "right" and spec.kind != "triton" and not beside else ("FAIL",)
+    runs = spec.kind != "triton" and (not spec.in_python or _is_code(ours))
+    must = ("PASS",) if body == "right" and runs and not beside else ("FAIL",)
     return Drawn(family, spec.id, f"%%exercise {spec.id}\n{_filled(attack, words)}\n{cell}", must)
+
+
+def _is_code(ours) -> bool:
+    """Does the learner's part stand among Python's statements, not within the text of another language?"""
+    mark = "labkit_trial_mark"
+    tree = ast.parse(ours.join(f"{mark} = 0\n{ours.solution()}", "trial").text)
+    return any(isinstance(node, ast.Name) and node.id == mark for node in ast.walk(tree))
 
 
 def _dedented(mutant) -> tuple[str, ...]:
