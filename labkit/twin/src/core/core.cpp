@@ -413,14 +413,18 @@ bool Core::gm_usable(Gm g, uint64_t bytes, bool write, Here here, bool exact) {
                        .add("view", g.bytes)
                        .add("argument", home->argument));
     }
-    if (!write && checks && !home->written && !phase && !ordered && !gm.any_written(lo, hi)) {
-        bool own = false;
-        for (const GmWrite& w : gm_writes) own = own || (w.lo < hi && lo < w.hi);
-        if (!own)
-            report("gm-uninit", true, here,
-                   Numbers().add("argument", home->argument).add("offset", lo - home->lo).add("bytes", bytes));
-    }
+    if (!write) want_stored(g, bytes, "gm-uninit", here);
     return true;
+}
+
+void Core::want_stored(const Gm& g, uint64_t bytes, const char* code, Here here) {
+    uint64_t lo = uint64_t(g.ptr), hi = lo + bytes;
+    const GmRange* home = checks && !phase && !ordered ? home_of(g, hi) : nullptr;
+    if (!home || home->written || gm.any_written(lo, hi)) return;
+    for (const GmWrite& w : gm_writes)
+        if (w.lo < hi && lo < w.hi) return;
+    report(code, true, here,
+           Numbers().add("argument", home->argument).add("offset", lo - home->lo).add("bytes", bytes));
 }
 
 void Core::skip() {

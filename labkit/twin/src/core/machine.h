@@ -254,6 +254,8 @@ public:
     // An instruction was refused: what it would have written is missing.
     bool unseen_writes = false;
     bool gm_usable(Gm, uint64_t bytes, bool write, Here, bool exact);  // exact: moves no byte more than asked
+    // Reports a read of GM that nobody has stored into yet. An atomic store reads too.
+    void want_stored(const Gm&, uint64_t bytes, const char* code, Here);
     // Marks the destination of a refused instruction as written, so that no follow-up findings are reported about it.
     void refuse(Loc dst, uint64_t bytes);
     void report(const char* code, bool error, Here here, const Numbers& n) {

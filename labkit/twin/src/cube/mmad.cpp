@@ -162,6 +162,19 @@ struct Dark {
 
 }  // namespace
 
+// With m = 1 A is read as a plain vector. Loaded as fractals, all but its first 16 elements are what fills up a
+// fractal.
+static void check_row(const Loc& a, uint64_t bytes, Here here) {
+    for (const Instruction::Dark& part : core->instruction.dark) {
+        if (part.operand) continue;
+        uint64_t unset = 0;
+        for (uint64_t k = 0; k < std::min<uint64_t>(bytes, part.bytes.size()); k++) unset += part.bytes[k] != 0;
+        if (unset)
+            return core->report("mmad-row", true, here,
+                                Numbers().add("addr", a.addr).add("bytes", bytes).add("unset", unset));
+    }
+}
+
 void mmad(Dt type, bool nibbles, Loc c, Loc a, Loc b, Loc bias, const MmadShape& p, Here here) {
     const char* op = p.sparse ? "MmadWithSparse" : "Mmad";
     c = results(c, here);
@@ -207,6 +220,7 @@ void mmad(Dt type, bool nibbles, Loc c, Loc a, Loc b, Loc bias, const MmadShape&
     core->book(t, b, uint32_t(b_bytes), false);
     if (from_bias) core->book(t, bias, p.n * 4u, false);
     core->instruction.opaque = true;
+    if (row) check_row(a, uint64_t(p.k) * bits / 8, here);
     if (core->checks) check_sums(t, p, tall / 16 * wide, c, c_bytes);
     Dark dark{keeps ? core->shadow_if_any(c.mem, c.addr, c_bytes) : Shadow()};
     if (core->instruction.partial() && !row && !p.sparse) dark.multiply(p, c0, bits, deep, wide, tall, c_bytes);

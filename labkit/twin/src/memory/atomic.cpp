@@ -58,6 +58,18 @@ void store16(Atomic op, Dt t, uint8_t* dst, const uint8_t* src, size_t n) {
 
 }  // namespace
 
+void check_atomic(const Gm& g, uint64_t bytes, Dt stored, Here here) {
+    const AtomicMode& mode = core->registers.atomic;
+    auto floating = [](Dt t) { return t == Dt::F32 || t == Dt::F16 || t == Dt::BF16; };
+    bool alike = stored == Dt::Count || stored == mode.type ||  // an unsigned sum has the bits of a signed one
+                 (size_of(stored) == size_of(mode.type) && !floating(stored) && !floating(mode.type));
+    if (!alike)
+        core->report(
+            "atomic-type", true, here,
+            Numbers().add("stored", name_of(stored)).add("mode", name_of(mode.type)).add("set_line", mode.here.line));
+    core->want_stored(g, bytes, "atomic-uninit", here);
+}
+
 void atomic_store(const AtomicMode& mode, uint8_t* dst, const uint8_t* src, size_t bytes) {
     size_t n = bytes / size_of(mode.type);
     switch (mode.type) {

@@ -184,6 +184,7 @@ void copy_out(Gm dst, Loc src, const Dma& asked, Here here) {
         return core->skip();
     want_whole_elements(dst, src.mem, d, here);
     AtomicMode atomic = core->registers.atomic;
+    if (atomic) check_atomic(dst, extent(d, d.dst_stride, d.len), d.type, here);
     auto t = core->issue(Pipe::MTE3, Op::CopyOut, here);
     book_local(t, src, d, d.src_stride, d.len, false);
     const uint8_t* from = core->at(src);

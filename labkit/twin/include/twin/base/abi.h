@@ -95,6 +95,7 @@ struct Dma {
     uint16_t left = 0, right = 0;  // padded elements
     uint8_t elem = 1;              // bytes of an element
     uint8_t whole = 1;             // documented: len is a multiple of it
+    Dt type = Dt::Count;           // of the tensors, where it is known
     uint64_t value = 0;            // bits of the padding value
 };
 constexpr uint64_t kMostBytes = 0xffffffe0;  // a longer copy is out of bounds all the same

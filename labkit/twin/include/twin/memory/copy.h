@@ -40,6 +40,10 @@ template <typename T>::twin::Dma blocks32(const DataCopyParams& p) {
     d.elem = sizeof(T);
     return d;
 }
+template <typename T>::twin::Dma typed(::twin::Dma d) {
+    if constexpr (::twin::DtOf<T>::known) d.type = ::twin::DtOf<T>::value;
+    return d;
+}
 constexpr uint32_t up32(uint32_t n) { return (n + 31) / 32 * 32; }
 // GM strides are gaps in bytes, local ones gaps in 32-byte blocks. 64-bit types move as pairs of 32-bit ones.
 template <typename T>::twin::Dma pad_in(uint32_t count, uint32_t len, uint32_t src, uint32_t dst, bool isPad,
@@ -82,7 +86,7 @@ template <typename T> void DataCopy(const LocalTensor<T>& dst, const GlobalTenso
     ::twin::copy_in(dst.loc_, src.gm_, detail::contiguous<T>(count), here);
 }
 template <typename T> void DataCopy(const GlobalTensor<T>& dst, const LocalTensor<T>& src, uint32_t count, TWIN_HERE) {
-    ::twin::copy_out(dst.gm_, src.loc_, detail::contiguous<T>(count), here);
+    ::twin::copy_out(dst.gm_, src.loc_, detail::typed<T>(detail::contiguous<T>(count)), here);
 }
 template <typename T>
 void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const DataCopyParams& p, TWIN_HERE) {
@@ -90,7 +94,7 @@ void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const DataC
 }
 template <typename T>
 void DataCopy(const GlobalTensor<T>& dst, const LocalTensor<T>& src, const DataCopyParams& p, TWIN_HERE) {
-    ::twin::copy_out(dst.gm_, src.loc_, detail::blocks32<T>(p), here);
+    ::twin::copy_out(dst.gm_, src.loc_, detail::typed<T>(detail::blocks32<T>(p)), here);
 }
 template <typename T> void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const DataCopyParams& p,
                                     const DataCopyEnhancedParams&, TWIN_HERE) {
@@ -194,12 +198,14 @@ void DataCopyPad(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const Da
 template <typename T, PaddingMode mode = PaddingMode::Normal>
 void DataCopyPad(const GlobalTensor<T>& dst, const LocalTensor<T>& src, const DataCopyExtParams& p, TWIN_HERE) {
     detail::check_pad<T, mode>();
-    ::twin::copy_out(dst.gm_, src.loc_, detail::pad_out<T>(p.blockCount, p.blockLen, p.srcStride, p.dstStride), here);
+    ::twin::copy_out(dst.gm_, src.loc_,
+                     detail::typed<T>(detail::pad_out<T>(p.blockCount, p.blockLen, p.srcStride, p.dstStride)), here);
 }
 template <typename T, PaddingMode mode = PaddingMode::Normal>
 void DataCopyPad(const GlobalTensor<T>& dst, const LocalTensor<T>& src, const DataCopyParams& p, TWIN_HERE) {
     detail::check_pad<T, mode>();
-    ::twin::copy_out(dst.gm_, src.loc_, detail::pad_out<T>(p.blockCount, p.blockLen, p.srcStride, p.dstStride), here);
+    ::twin::copy_out(dst.gm_, src.loc_,
+                     detail::typed<T>(detail::pad_out<T>(p.blockCount, p.blockLen, p.srcStride, p.dstStride)), here);
 }
 // What DataCopyPad with isPad = false puts to the left and right.
 template <typename T, TPosition pos = TPosition::MAX> void SetPadValue(T paddingValue) {
