@@ -9,6 +9,8 @@ import re
 from labkit import messages
 from labkit.exercises import Case
 
+CORES = 40
+
 
 def say(en: str, zh: str) -> str:
     return zh if messages.language() == "zh" else en
@@ -43,6 +45,7 @@ def unseen_cases(seed, quick):
             1,
             True,
         ),
+        (say("the output written twice", "输出写了两遍"), 4096, 4096, 16, 64, 2, 1, False),
         (say("one byte short", "少一个字节"), 5999, 6000, 30, 100, 1, 1, True),
     ]
     return [Case(name, tuple(args), expected) for name, *args, expected in asked]
@@ -112,7 +115,7 @@ def project_cases(seed, quick):
     )
     cores = say("cores", "核")
     expected = {right: say("right", "正确"), cores: say("all with rows", "都分到行"), seen: True, faster: True}
-    shapes = [(4, 64), (1, 40), (33, 333), (176, 256), (1024, 1024)]
+    shapes = [(4, 64), (1, 40), (33, 333), (176, 256), (1024, 1024), (1000, 64), (900, 1536)]
     return [Case(f"{rows} x {width}", (rows, width, seed), expected) for rows, width in shapes[:: 2 if quick else 1]]
 
 
@@ -127,14 +130,16 @@ def run_project(function, args, case):
         "scaled_residual", made["kernel"], made["launch"], torch.Generator().manual_seed(seed), rows, width
     )
     right, cores, seen, faster = case.expected
-    blocks, wrong = made["launch"]["blocks"], found.wrong
+    blocks, wrong, of_cores = made["launch"]["blocks"], found.wrong, ""
+    if blocks > CORES:
+        of_cores = say(f"{blocks} blocks on {CORES} cores", f"{CORES} 个核上有 {blocks} 个 block")
+    elif blocks > rows:
+        of_cores = say(f"{blocks - rows} of {blocks} without a row", f"{blocks} 个中有 {blocks - rows} 个分不到行")
     if wrong and width % 16 and apart_by_width(made["kernel"]):
         wrong = say("rows in UB are taken `width` apart; they are `pitch` apart", "UB 中各行相隔 pitch，却按 width 取")
     return {
         right: wrong or say("right", "正确"),
-        cores: say(f"{blocks - rows} of {blocks} without a row", f"{blocks} 个中有 {blocks - rows} 个分不到行")
-        if blocks > rows
-        else case.expected[cores],
+        cores: of_cores or case.expected[cores],
         seen: not found.refused,
         faster: found.us < found.chain_us,
     }
