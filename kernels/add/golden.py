@@ -87,7 +87,7 @@ def tiling_cases(seed, quick):
         (2 * 11 * 13 * 16, 2, 1600),
         (6291456, 48, 188416),
         (768, 2, 1536),
-        (2 * 521 * 16, 2, 1600),  # 521 is prime: the only tile is one unit
+        (2 * 5 * 157 * 16, 2, 1600),  # 157 is prime: a block needs so many tiles
     ]
     made = []
     for n, blocks, ub in asked[:4] + asked[7:8] if quick else asked:

@@ -383,6 +383,8 @@ def run_events(function, args, case):
             f"{len(kernels)} 个核函数，{len(copies)} 次复制，共 {count} 块",
         )
         return said
+    if any(k.stream != computing.stream_id for k in kernels):
+        said[kernel] = say("not on the stream `computing`", "不在 computing 流上")
     if kernels[-1].host_us > copies[-2].end_us:
         said[host] = say("waits for a copy before it issues the next", "等一次复制完成后才下发下一次")
     elif waited := [i for i, (c, k) in enumerate(zip(copies, kernels), 1) if k.host_us > c.end_us]:
