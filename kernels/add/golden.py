@@ -64,7 +64,7 @@ MAX_TILE = 256
 
 
 def max_cases(seed, quick):
-    """max(a, b) of two float tensors; (blocks, tiles of a block). UB has no room for new buffers in each of 192."""
+    """max(a, b) of two float tensors; (blocks, tiles of a block). There are no new buffers for each of 192 tiles."""
     g = torch.Generator().manual_seed(seed)
     made = []
     for blocks, tiles in ((1, 2), (3, 5)) if quick else ((1, 1), (1, 192), (1, 2), (2, 3), (3, 5), (8, 16)):
