@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import struct
 from pathlib import Path
@@ -36,7 +37,19 @@ def fields(tiling) -> dict:
 
 def tiling_cases(seed, quick):
     asked = [("half", 1000), ("float", 5), ("half", 48 * 16 * 7), ("float", 100_003), ("half", 16 * 100 + 1)]
+    asked += [("float", (1 << 30) + 5)]  # its bytes need more than 32 bits
     return [Case(f"{name} n={n}", (name, n), say("right", "正确")) for name, n in (asked[:3] if quick else asked)]
+
+
+def tiling_asked(text, builds):
+    """The number of cores as the platform says it; that of these cases is one of several."""
+    region = re.sub(r"//[^\n]*|/\*.*?\*/", "", text.split('return """', 1)[-1], flags=re.S)
+    if not re.search(r"\bcores\b", region):
+        return say(
+            "The number of cores is written as a number: it is `cores`, and another chip has another.",
+            "核数写成了常数：应使用 cores，其他芯片的核数不同。",
+        )
+    return ""
 
 
 def run_tiling(function, args, case):
@@ -145,9 +158,12 @@ def ut_cases(seed, quick):
 
 def run_ut(function, args, case):
     """Each tiling against the learner's cases: a case notices one whose decisions are not right."""
-    asked = [(int(n), {"half": 2, "float": 4}[name]) for name, n in function()]
-    right = say("right", "正确")
+    given, right = function(), say("right", "正确")
+    odd = next((n for _, n in given if not isinstance(n, int) or n < 1), None)
+    asked = [(int(n), {"half": 2, "float": 4}[name]) for name, n in given]
     found = {say("cases", "用例数"): say("at most five", "至多五个") if len(asked) <= 5 else str(len(asked))}
+    if odd is not None:
+        found[say("cases", "用例数")] = say(f"{odd!r} is no number of elements", f"{odd!r} 不是元素个数")
     found[say("the right one", "正确的 tiling")] = say("passes", "通过")
     for name, cut in wrong_tilings().items():
         seen = any(judge(n, s, *cut(n, s)) != right for n, s in asked)

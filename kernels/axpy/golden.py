@@ -81,6 +81,15 @@ def tile_asked(text, builds):
             "fits UB_BYTES six times as well.",
             "TILE 还可以更大：以 32 字节为单位（32 / sizeof(T) 个元素），有更大的 tile 也能让六个放进 UB_BYTES。",
         )
+    given = "UB_BYTES = 192 * 1024 - 8 * 1024;"
+    smaller = region.replace(given, "UB_BYTES = 120 * 1024;")
+    follows = f'    static_assert(TILE == {LARGEST}, "asked");\n'
+    if given in region and not all(builds(smaller + follows + BEHIND + rest, f"axpy<{name}>") for name in DTYPES):
+        return say(
+            "With another UB_BYTES this does not build, or TILE stays what it is: numbers are written where UB_BYTES "
+            "belongs.",
+            "UB_BYTES 换一个值就不能编译，或者 TILE 不随之变化：应当用 UB_BYTES 的地方写成了常数。",
+        )
     code = re.sub(r"//[^\n]*|/\*.*?\*/", "", region.split("axpy(", 1)[1], flags=re.S)
     if "static_assert" not in code:
         return say(
@@ -113,6 +122,44 @@ def one_unit_larger(text):
     return f"{text[: found.end()]} {value}{text[end:]}"
 
 
+def macro_asked(text, builds):
+    """A function, constexpr, of the device, of uint32_t; right for any b and not only for the kernel's."""
+    begin = "    GlobalTensor<half> xGm, yGm;"
+    code = re.sub(r"//[^\n]*|/\*.*?\*/", "", text.split("// y = a x + y for", 1)[0], flags=re.S)
+
+    def holds(check):
+        return builds(text.replace(begin, f"    {check};\n{begin}", 1), "axpy_short")
+
+    if re.search(r"#\s*define\s+RoundUp\b", code):
+        return say(
+            "RoundUp is still a macro: a constexpr function was asked for.",
+            "RoundUp 仍然是宏：要求写成 constexpr 函数。",
+        )
+    if not re.search(r"__aicore__[^;{}]*\bRoundUp\s*\(", code):
+        return say(
+            "RoundUp is a function of the host: __aicore__ in front of it makes it one of the device.",
+            "RoundUp 是主机函数：前面加 __aicore__ 才是设备函数。",
+        )
+    if not holds("constexpr uint32_t known = RoundUp(16u, 16u)"):
+        return say(
+            "RoundUp is not constexpr: its value is not known when the kernel is compiled.",
+            "RoundUp 不是 constexpr：编译核函数时得不到它的值。",
+        )
+    if not holds('static_assert(RoundUp(15u, 7u) == 21u && RoundUp(21u, 7u) == 21u && RoundUp(5u, 12u) == 12u, "b")'):
+        return say(
+            "RoundUp is right for the kernel's b, 16, and not for every other: RoundUp(15, 7) is 21, RoundUp(21, 7) is "
+            "21, RoundUp(5, 12) is 12.",
+            "RoundUp 对核函数所用的 b（16）正确，对其他 b 却不都正确：RoundUp(15, 7) 是 21，RoundUp(21, 7) 是 21，"
+            "RoundUp(5, 12) 是 12。",
+        )
+    if not holds("uint32_t (*same)(uint32_t, uint32_t) = RoundUp"):
+        return say(
+            "RoundUp is to take and return uint32_t: with another type large lengths do not fit, or come out negative.",
+            "RoundUp 的参数与返回值应为 uint32_t：用别的类型，很大的长度会放不下，或变成负数。",
+        )
+    return ""
+
+
 def pick_cases(seed, quick):
     """(dtype, n, blocks) -> instantiation: the largest tile that leaves each block two tiles or more."""
     asked = [
@@ -123,6 +170,8 @@ def pick_cases(seed, quick):
         ("half", 8 * 2 * 2048, 8),
         ("half", 8 * 2 * 2048 - 1, 8),
         ("float", 48 * 2 * 4096, 48),
+        ("half", 300_000, 8),
+        ("float", 50_257, 8),
     ]
     tiles = {"half": (512, 2048, 8192, 15_360), "float": (512, 2048, 4096, 7680)}
     made = []
@@ -163,6 +212,17 @@ def host_tiling_cases(seed, quick):
     return made
 
 
+def round_trip_asked(text, builds):
+    """One launch: the right result says that it was on all blocks."""
+    region = text.split("ACL_MEM_MALLOC_HUGE_FIRST);")[-1].split("uint32_t wrong = 0;")[0]
+    if re.sub(r"//[^\n]*|/\*.*?\*/", "", region, flags=re.S).count("<<<") != 1:
+        return say(
+            "One launch on `blocks` blocks with a = 2 was asked for: each launch costs the host its time again.",
+            "要求的是一次启动：`blocks` 个核、a = 2；每多启动一次，主机就多花一次时间。",
+        )
+    return ""
+
+
 def _fixed_number():
     return say(
         "The number of cores is written as a number: it is `cores`, and this card has 40.",
@@ -192,6 +252,7 @@ def at_best() -> dict:
         say("when it returns", "返回时"): say("they are there", "结果已就绪"),
         say("copies", "复制"): say("at the same time", "与计算同时进行"),
         say("a chunk's steps", "一块的各步"): say("one behind the other", "依次进行"),
+        say("axpy", "axpy"): say("once for each chunk, on the streams by turns", "每块一次，轮流在各个流上"),
     }
 
 
@@ -202,6 +263,18 @@ def _too_early(spans) -> int:
     if len({len(kind) for kind in kinds}) != 1:
         return 0
     return sum(b.start_us < a.end_us - 1e-6 for chunk in zip(*kinds) for a, b in zip(chunk, chunk[1:]))
+
+
+def _otherwise(spans, count, given) -> str:
+    """What is not as asked of the launches of axpy, "" for nothing. given: the streams' numbers."""
+    used = [s.stream for s in spans if s.name == "axpy"]
+    if len(used) != count:
+        return say(f"{len(used)} launches for {count} chunks", f"{count} 块，启动 {len(used)} 次")
+    if not set(used) <= set(given):
+        return say("on streams that were not given", "在给定之外的流上")
+    if any(a != b for a, b in zip(used, used[len(given) :])) or len(set(used)) < min(count, len(given)):
+        return say("not by turns on the streams that were given", "没有轮流使用给定的各个流")
+    return ""
 
 
 def overlap_cases(seed, quick):
@@ -230,16 +303,18 @@ def run_overlap(function, args, case):
         pipeline(axpy, list(sources), list(sums), list(results), list(streams))  # ours are still looked at
         ended = device.clock()
         torch.npu.synchronize()
-        right = all(map(torch.equal, results, wanted))
-        early = _too_early(device.timeline()[before:])
-        return right, ended.host_us < ended.device_us, device.clock().host_us - began.host_us, early
+        us, spans = device.clock().host_us - began.host_us, device.timeline()[before:]
+        there = all(map(torch.equal, results, wanted)), all(torch.equal(s.cpu(), w) for s, w in zip(sums, wanted))
+        return there, ended.host_us < ended.device_us, us, spans
 
-    right, early, us, overtaken = timed(function)
+    (right, kept), early, us, spans = timed(function)
     best = timed(our_pipeline)[2]
     said = at_best()
-    result, back, copies, steps = said
+    result, back, copies, steps, launches = said
     if not right:
         said[result] = say("wrong", "错误")
+    elif not kept:
+        said[result] = say("right, and `sums` on the device are not", "正确，但设备上的 sums 不是")
     if early:  # on a real NPU the clocks are NaN and nothing of this is said
         said[back] = say("not yet: the device still works", "尚未：设备还在工作")
     if us > 1.1 * best:
@@ -247,8 +322,10 @@ def run_overlap(function, args, case):
             f"one after the other: {us:.0f} us, {best:.0f} us is possible",
             f"依次进行：{us:.0f} us，可以做到 {best:.0f} us",
         )
-    if overtaken:
+    if overtaken := _too_early(spans):
         said[steps] = say(f"{overtaken} begin before the one before is done", f"{overtaken} 步在前一步完成之前就开始")
+    if spans or device.timeline():
+        said[launches] = _otherwise(spans, count, [s.stream_id for s in streams]) or said[launches]
     return said
 
 
@@ -305,8 +382,16 @@ def run_events(function, args, case):
             f"{len(kernels)}, behind {len(copies)} copies of {count} chunks",
             f"{len(kernels)} 个核函数，{len(copies)} 次复制，共 {count} 块",
         )
-    elif kernels[-1].host_us > copies[-2].end_us:
+        return said
+    if any(k.stream != computing.stream_id for k in kernels):
+        said[kernel] = say("not on the stream `computing`", "不在 computing 流上")
+    if kernels[-1].host_us > copies[-2].end_us:
         said[host] = say("waits for a copy before it issues the next", "等一次复制完成后才下发下一次")
+    elif waited := [i for i, (c, k) in enumerate(zip(copies, kernels), 1) if k.host_us > c.end_us]:
+        said[host] = say(
+            f"waits for the copy of chunk {waited[0]} before it launches its kernel",
+            f"等第 {waited[0]} 块复制完成后才启动它的核函数",
+        )
     return said
 
 
@@ -319,6 +404,7 @@ def packed_cases(seed, quick):
         (2.0, 777, 256, 64, 0.0),
         (1.0, 512, 128, 5, -0.25),
         (0.5, 100, 64, (1 << 33) + 7, 3.0),
+        (0.25, 3_000_000_000, 128, -3, 1.0),
     ]
     made = []
     for values in asked[2:] if quick else asked:
@@ -326,7 +412,7 @@ def packed_cases(seed, quick):
             Case(
                 f"offset={values[3]} bias={values[4]}",
                 values,
-                dict(zip(("factor", "length", "tile", "offset", "bias"), values)),
+                dict(zip(("factor", "length", "tile", "offset", "bias"), values)) | {say("bytes", "字节数"): 32},
             )
         )
     return made
@@ -336,4 +422,5 @@ def run_packed(function, args, case):
     """What a kernel finds in the bytes."""
     data = bytes(function(*args))
     places = {"factor": ("<f", 0), "length": ("<I", 4), "tile": ("<I", 8), "offset": ("<q", 16), "bias": ("<f", 24)}
-    return {name: struct.unpack_from(form, data.ljust(32, b"\0"), at)[0] for name, (form, at) in places.items()}
+    found = {name: struct.unpack_from(form, data.ljust(32, b"\0"), at)[0] for name, (form, at) in places.items()}
+    return found | {say("bytes", "字节数"): len(data)}

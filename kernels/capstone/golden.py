@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import random
 import re
 
 from labkit import messages
 from labkit.exercises import Case
+
+CORES = 40
 
 
 def say(en: str, zh: str) -> str:
@@ -30,6 +33,20 @@ def unseen_cases(seed, quick):
         (say("half of the bytes", "只有一半的字节"), 2048, 1024, 16, 64, 2, 1, True),
         (say("two outputs", "两个输出"), 4096, 2048, 16, 64, 2, 2, True),
         (say("every byte passes twice", "每个字节经过两次"), 12288, 4096, 16, 64, 3, 1, False),
+        (say("two of three inputs", "三个输入中的两个"), 4096, 2048, 16, 64, 3, 1, True),
+        (say("one input, all of it", "一个输入，全部"), 6000, 6000, 30, 100, 1, 1, False),
+        (
+            say("one input never read, the output written twice", "一个输入从未读取，输出写了两遍"),
+            2048,
+            4096,
+            16,
+            64,
+            2,
+            1,
+            True,
+        ),
+        (say("the output written twice", "输出写了两遍"), 4096, 4096, 16, 64, 2, 1, False),
+        (say("one byte short", "少一个字节"), 5999, 6000, 30, 100, 1, 1, True),
     ]
     return [Case(name, tuple(args), expected) for name, *args, expected in asked]
 
@@ -51,9 +68,28 @@ def rank_cases(seed, quick):
         ),
         (say("equal marks", "同分"), [b, c, a], [("22", 25.0), ("33", 25.0), ("11", 25.0)], ["ada", "bo", "cy"]),
         (say("an empty board", "空的排行榜"), [], [], []),
+        (say("nobody's source is the same", "所有源码都被改过"), [a, c], [("12", 20.0), ("34", 30.0)], []),
+        (
+            say("two sources exchanged", "两份源码互换"), [a, b, c],
+            [("22", 40.0), ("11", 20.0), ("33", 30.0)], ["cy"],
+        ),
+        (say("less than a mark apart", "相差不到一分"), [a, b], [("11", 30.25), ("22", 30.5)], ["bo", "ada"]),
+        (
+            say("the digest's last digit", "摘要的最后一位"), [entry("ada", "9f3a6c05d7", 20.0), c],
+            [("9f3a6c05d8", 20.0), ("33", 30.0)], ["cy"],
+        ),
     ]  # fmt: skip
     asked += [(say("drawn", "随机"), *drawn_board(draw)) for draw in map(random.Random, range(seed, seed + 4)) if seed]
     return [Case(name, (held, found), expected) for name, held, found, expected in asked]
+
+
+def run_rank(function, args, case):
+    """The answer, or that the lists are others than before."""
+    held, found = copy.deepcopy(args)
+    names = function(held, found)
+    if (held, found) != args:
+        return say("entries of held or found were changed", "held 或 found 中的条目被改动了")
+    return names
 
 
 def drawn_board(draw):
@@ -79,7 +115,7 @@ def project_cases(seed, quick):
     )
     cores = say("cores", "核")
     expected = {right: say("right", "正确"), cores: say("all with rows", "都分到行"), seen: True, faster: True}
-    shapes = [(4, 64), (1, 40), (33, 333), (176, 256), (1024, 1024)]
+    shapes = [(4, 64), (1, 40), (33, 333), (176, 256), (1024, 1024), (1000, 64), (900, 1536)]
     return [Case(f"{rows} x {width}", (rows, width, seed), expected) for rows, width in shapes[:: 2 if quick else 1]]
 
 
@@ -94,14 +130,16 @@ def run_project(function, args, case):
         "scaled_residual", made["kernel"], made["launch"], torch.Generator().manual_seed(seed), rows, width
     )
     right, cores, seen, faster = case.expected
-    blocks, wrong = made["launch"]["blocks"], found.wrong
+    blocks, wrong, of_cores = made["launch"]["blocks"], found.wrong, ""
+    if blocks > CORES:
+        of_cores = say(f"{blocks} blocks on {CORES} cores", f"{CORES} 个核上有 {blocks} 个 block")
+    elif blocks > rows:
+        of_cores = say(f"{blocks - rows} of {blocks} without a row", f"{blocks} 个中有 {blocks - rows} 个分不到行")
     if wrong and width % 16 and apart_by_width(made["kernel"]):
         wrong = say("rows in UB are taken `width` apart; they are `pitch` apart", "UB 中各行相隔 pitch，却按 width 取")
     return {
         right: wrong or say("right", "正确"),
-        cores: say(f"{blocks - rows} of {blocks} without a row", f"{blocks} 个中有 {blocks - rows} 个分不到行")
-        if blocks > rows
-        else case.expected[cores],
+        cores: of_cores or case.expected[cores],
         seen: not found.refused,
         faster: found.us < found.chain_us,
     }

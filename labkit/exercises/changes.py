@@ -142,7 +142,9 @@ def mends(node: ast.AST, whole: bool = False) -> Iterator[tuple[str, Callable[[A
         yield "", lambda n, one=one: copied(one)
     if isinstance(node, ast.ListComp):
         yield "several", lambda n: ast.SetComp(n.elt, n.generators)
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.FloorDiv):
+    if _is_ceil(node):
+        yield "rounds-up", lambda n: ast.BinOp(n.operand.left.operand, n.operand.op, n.operand.right)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.FloorDiv) and not isinstance(node.left, ast.UnaryOp):
         yield (
             "rounds-down",
             lambda n: ast.UnaryOp(ast.USub(), ast.BinOp(ast.UnaryOp(ast.USub(), n.left), n.op, n.right)),
@@ -408,7 +410,7 @@ def apart(before: str, after: str) -> tuple[str, str, str]:
     x, y = (re.findall(r"\w+|\s+|\S", t) for t in (one, other))
     head = next((k for k in range(min(len(x), len(y))) if x[k] != y[k]), min(len(x), len(y)))
     tail = next((k for k in range(min(len(x), len(y)) - head) if x[-1 - k] != y[-1 - k]), min(len(x), len(y)) - head)
-    put = "".join(y[head : len(y) - tail]).strip()
+    taken, put = ("".join(t[head : len(t) - tail]).strip() for t in (x, y))
     while head and not (x[head : len(x) - tail] and y[head : len(y) - tail] and _whole_words(x, y, head, tail)):
         head -= 1
         if not x[head].strip() and _whole_words(x, y, head + 1, tail):
@@ -419,7 +421,8 @@ def apart(before: str, after: str) -> tuple[str, str, str]:
     parts = [" ".join("".join(t[head : len(t) - tail]).split()) for t in (x, y)]
     line = " ".join(one.split())
     if len(parts[1]) > LONGEST // 2 and len(put) <= SHORT and parts[1].endswith(put):
-        parts = ["", put]  # put in behind something long: it says enough alone
+        # put in, or taken out, behind something long: it says enough alone
+        parts = ["", put] if put else [taken, ""] if parts[0].endswith(taken) else parts
     return parts[0], parts[1], line if len(line) <= LONGEST else ""
 
 

@@ -284,6 +284,8 @@ PYTHON = "def f(xs, n):\n    # >>> exercise: all of it | 全部\n    total = sum
         ("total = sum(xs) / n / 1000", ""),
         ("total = sum(xs) // n // 2", "`// 2` is too much"),
         ("total = sum(xs) // (n + 1)", "`+ 1`"),
+        ("total = sum(x for x in [*reversed(list(xs)), *[]] if x == x or x != x) // n * 3", "`* 3` is too much"),
+        ("total = -(-sum(xs) // n)", "rounds up where it should round down"),
     ],
 )
 def test_one_change_makes_it_right(cell, said):

@@ -7,7 +7,7 @@ UNIT = 32       # bytes: UB is addressed and copied in blocks of 32
 
 
 def tiling(n: int, blocks: int, ub: int) -> dict:
-    """The AddTiling of n elements on `blocks` blocks; ub: usable bytes. n is a multiple of blocks * 16."""
+    """The AddTiling (two uint32_t) of n elements on `blocks` blocks; ub: usable bytes. n is a multiple of blocks * 16."""
     # >>> exercise: a block's share, and the largest tile that divides it, is whole UNITs and fits UB | 每个核的份额，以及能整除它、为 UNIT 整数倍且放得进 UB 的最大 tile
     # stub: block_length = n
     # stub: tile_length = 16

@@ -4,7 +4,7 @@ import torch
 
 
 def gradients(q, k, v, grad, out, lse, scale):
-    """(dq, dk, dv). q, grad, out: [rows, dim]; k, v: [keys, dim]; lse: [rows], log(sum(exp(score))) of each row."""
+    """(dq, dk, dv); no argument is changed. q, grad, out: [rows, dim]; k, v: [keys, dim]; lse: [rows], log(sum(exp(score))) of each row."""
     shares = torch.exp(q @ k.T * scale - lse[:, None])  # P, made again
     # >>> exercise: D, dS, and the three gradients | D、dS 和三个梯度
     # stub: dq, dk, dv = torch.zeros_like(q), torch.zeros_like(k), torch.zeros_like(v)
