@@ -43,7 +43,14 @@ def leaves_cases(seed, quick):
         ),
         Case(
             say("an aclop, and one that the optimizer calls", "一个 aclop，以及优化器调用的一个"),
-            (rows(("im2col", "aclop", 9, 0), ("lgamma", "cpu", 8, 0), ("digamma", "cpu", 4, 5), ("lerp", "cpu", 0, 0, 12)),),
+            (
+                rows(
+                    ("im2col", "aclop", 9, 0),
+                    ("lgamma", "cpu", 8, 0),
+                    ("digamma", "cpu", 4, 5),
+                    ("lerp", "cpu", 0, 0, 12),
+                ),
+            ),
             ["aten::lerp", "aten::digamma", "aten::lgamma"],
         ),
         *(drawn_leaves(seed + turn) for turn in range(3 * (seed != 0))),
