@@ -52,7 +52,7 @@ LOOPS = (  # the candidates are tiles, the longest first, so that none is its ow
     ("more budget than candidates", {1024: 5.0, 512: 4.0}, 9),
     ("the best one in the middle", {2048: 9.0, 1536: 2.0, 1024: 7.0, 512: 6.0}, 4),
     ("two are equally fast", {2048: 9.0, 1536: 4.0, 1024: 7.0, 512: 4.0}, 4),
-    ("the slow ones of a large problem", {2048: 90000.0, 1536: 70000.0, 1024: 80000.0}, 3),
+    ("the slow ones of a large problem", {2048: 90000.0, 1536: 80000.0, 1024: 70000.0, 512: 75000.0}, 4),
 )
 
 
@@ -102,6 +102,7 @@ PRUNE = (
     ("as fast as the best at its least", 6.25, [(5.0, 5.0), (6.0, 6.0)], False),
     ("was half too high once", 11.0, [(9.0, 6.0), (6.0, 6.0)], False),
     ("was twice too high for one of many", 11.0, [(10.0, 5.0), (6.0, 6.0), (14.0, 14.0), (7.0, 7.0)], False),
+    ("was twice too high for the slowest of many", 14.0, [(20.0, 10.0), (6.0, 6.0), (7.0, 7.0), (8.0, 8.0)], False),
     ("was twice too high for one of many, slower", 14.0, [(10.0, 5.0), (6.0, 6.0), (14.0, 14.0), (7.0, 7.0)], True),
 )
 

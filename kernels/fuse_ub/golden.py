@@ -83,8 +83,8 @@ def run_edit(function, args, case):
         what = errors[0].lines()[0]
         raise RuntimeError(
             say(
-                f"the numbers are right, but the twin found an error in the edited kernel, line {errors[0].line}: {what}",
-                f"数值正确，但 twin 在修改后的 kernel 第 {errors[0].line} 行发现错误：{what}",
+                f"the numbers are right, but the edited kernel has an error in line {errors[0].line}: {what}",
+                f"数值正确，但修改后的 kernel 第 {errors[0].line} 行有错误：{what}",
             )
         )
     return got

@@ -45,13 +45,14 @@ def leaves_cases(seed, quick):
             say("an aclop, and one that the optimizer calls", "一个 aclop，以及优化器调用的一个"),
             (
                 rows(
-                    ("im2col", "aclop", 9, 0),
-                    ("lgamma", "cpu", 8, 0),
-                    ("digamma", "cpu", 4, 5),
+                    ("im2col", "aclop", 15, 0),
+                    ("lgamma", "cpu", 10, 0),
+                    ("digamma", "cpu", 6, 5),
                     ("lerp", "cpu", 0, 0, 12),
+                    ("polygamma", "cpu", 9, 0),
                 ),
             ),
-            ["aten::lerp", "aten::digamma", "aten::lgamma"],
+            ["aten::lerp", "aten::digamma", "aten::lgamma", "aten::polygamma"],
         ),
         *(drawn_leaves(seed + turn) for turn in range(3 * (seed != 0))),
     ]
