@@ -32,6 +32,7 @@ ROOM = (
     ("many floats in between", 4096, 2, 2, 2, 9),
     ("floats that alone are too many", 4096, 2, 2, 2, 30),
     ("one slot, four tensors", 24576, 1, 4, 2, 0),
+    ("too much by less than a KB", 47120, 1, 2, 2, 0),
     ("elements of one byte", 24576, 2, 4, 1, 0),
 )
 
