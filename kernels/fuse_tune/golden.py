@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import math
 
+from labkit import messages
 from labkit.exercises import Case
 
 UB, RESERVED = 192 * 1024, 8 * 1024
+
+
+def say(en: str, zh: str) -> str:
+    return zh if messages.language() == "zh" else en
 
 
 def _fits(tile, slots, tensors, size, floats) -> bool:
@@ -27,6 +32,7 @@ ROOM = (
     ("many floats in between", 4096, 2, 2, 2, 9),
     ("floats that alone are too many", 4096, 2, 2, 2, 30),
     ("one slot, four tensors", 24576, 1, 4, 2, 0),
+    ("too much by less than a KB", 47120, 1, 2, 2, 0),
     ("elements of one byte", 24576, 2, 4, 1, 0),
 )
 
@@ -39,21 +45,24 @@ def run_room(function, args, case):
     return bool(function(*args))
 
 
-LOOPS = (
-    ("the last one is best", [9.0, 8.0, 7.0, 6.0], 4),
-    ("the first one is best", [3.0, 8.0, 7.0, 6.0], 4),
-    ("a budget of two", [9.0, 8.0, 1.0, 6.0], 2),
-    ("one does not compile", [9.0, None, 4.0, 1.0], 3),
-    ("more budget than candidates", [5.0, 4.0], 9),
-    ("the best one in the middle", [9.0, 2.0, 7.0, 6.0], 4),
+LOOPS = (  # the candidates are tiles, the longest first, so that none is its own place in the list
+    ("the last one is best", {2048: 9.0, 1536: 8.0, 1024: 7.0, 512: 6.0}, 4),
+    ("the first one is best", {2048: 3.0, 1536: 8.0, 1024: 7.0, 512: 6.0}, 4),
+    ("a budget of two", {2048: 9.0, 1536: 8.0, 1024: 1.0, 512: 6.0}, 2),
+    ("one does not compile", {2048: 9.0, 1536: None, 1024: 4.0, 512: 1.0}, 3),
+    ("more budget than candidates", {1024: 5.0, 512: 4.0}, 9),
+    ("the best one in the middle", {2048: 9.0, 1536: 2.0, 1024: 7.0, 512: 6.0}, 4),
+    ("two are equally fast", {2048: 9.0, 1536: 4.0, 1024: 7.0, 512: 4.0}, 4),
+    ("the slow ones of a large problem", {2048: 90000.0, 1536: 80000.0, 1024: 70000.0, 512: 75000.0}, 4),
 )
 
 
 def loop_cases(seed, quick):
     made = []
     for name, times, budget in LOOPS:
-        tried = [t for t in times[:budget] if t is not None]
-        made.append(Case(name, (times, budget), (times.index(min(tried)), min(len(times), budget))))
+        asked = list(times)[:budget]
+        best = min((c for c in asked if times[c] is not None), key=times.get)
+        made.append(Case(name, (times, budget), (best, len(asked))))
     return made
 
 
@@ -65,9 +74,16 @@ def run_loop(function, args, case):
         launches.append(candidate)
         if len(launches) > 50:
             raise RuntimeError("more than 50 launches")
+        if candidate not in times:
+            raise ValueError(
+                say(
+                    f"clock({candidate!r}): the candidates are {list(times)}",
+                    f"clock({candidate!r})：候选是 {list(times)}",
+                )
+            )
         return math.inf if times[candidate] is None else times[candidate]
 
-    return function(list(range(len(times))), clock, budget), len(launches)
+    return function(list(times), clock, budget), len(launches)
 
 
 PRUNE = (
@@ -84,6 +100,11 @@ PRUNE = (
     ("was too high each time, slower", 12.0, [(8.0, 6.0), (9.0, 6.0)], True),
     ("was too low once", 9.0, [(4.0, 8.0), (8.0, 8.0)], False),
     ("the slowest in the middle", 8.0, [(5.0, 5.0), (9.0, 9.0), (6.0, 6.0)], True),
+    ("as fast as the best at its least", 6.25, [(5.0, 5.0), (6.0, 6.0)], False),
+    ("was half too high once", 11.0, [(9.0, 6.0), (6.0, 6.0)], False),
+    ("was twice too high for one of many", 11.0, [(10.0, 5.0), (6.0, 6.0), (14.0, 14.0), (7.0, 7.0)], False),
+    ("was twice too high for the slowest of many", 14.0, [(20.0, 10.0), (6.0, 6.0), (7.0, 7.0), (8.0, 8.0)], False),
+    ("was twice too high for one of many, slower", 14.0, [(10.0, 5.0), (6.0, 6.0), (14.0, 14.0), (7.0, 7.0)], True),
 )
 
 
@@ -96,15 +117,16 @@ def run_prune(function, args, case):
 
 
 LEARN = (
-    ("the fast one was drawn", [0.0, 0.0], [1.0, 3.0], 0),
-    ("the slow one was drawn", [0.0, 0.0], [1.0, 3.0], 1),
-    ("as the mean", [0.0, 0.0, 0.0], [1.0, 2.0, 3.0], 1),
-    ("not yet even", [1.0, 0.0, -1.0], [4.0, 2.0, 3.0], 0),
-    ("all alike", [0.5, 0.0], [2.0, 2.0], 0),
+    ("the fast one was drawn", [0.0, 0.0], [1.0, 3.0], 0, 0.5),
+    ("the slow one was drawn", [0.0, 0.0], [1.0, 3.0], 1, 0.5),
+    ("as the mean", [0.0, 0.0, 0.0], [1.0, 2.0, 3.0], 1, 0.5),
+    ("not yet even", [1.0, 0.0, -1.0], [4.0, 2.0, 3.0], 0, 0.5),
+    ("all alike", [0.5, 0.0], [2.0, 2.0], 0, 0.5),
+    ("a small rate", [0.5, 0.0, -0.5], [4.0, 1.0, 3.0], 1, 0.125),
 )
 
 
-def _step(scores, times, drawn, rate=0.5):
+def _step(scores, times, drawn, rate):
     e = [math.exp(s) for s in scores]
     chances = [x / sum(e) for x in e]
     mean = sum(c * t for c, t in zip(chances, times))
@@ -112,14 +134,14 @@ def _step(scores, times, drawn, rate=0.5):
 
 
 def learn_cases(seed, quick):
-    return [Case(name, (scores, times, drawn), _step(scores, times, drawn)) for name, scores, times, drawn in LEARN]
+    return [Case(name, tuple(asked), _step(*asked)) for name, *asked in LEARN]
 
 
 def run_learn(function, args, case):
-    scores, times, drawn = args
+    scores, times, drawn, rate = args
     e = [math.exp(s) for s in scores]
     chances = [x / sum(e) for x in e]
     mean = sum(c * t for c, t in zip(chances, times))
-    got = function(list(scores), chances, drawn, times[drawn], mean, 0.5)
+    got = function(list(scores), chances, drawn, times[drawn], mean, rate)
     near = len(got) == len(scores) and all(abs(a - b) < 1e-9 for a, b in zip(got, case.expected))
     return case.expected if near else [round(x, 4) for x in got]

@@ -62,7 +62,9 @@ def edit_cases(seed, quick):
     made = []
     drawn = 16 * random.Random(seed).randint(70, 110)
     for rows, width in ((8, 1024), (600, 1024), (300, 1000), (64, drawn)):
-        x, r, w = numbers(seed, rows, width)
+        x, r, _ = numbers(seed, rows, width)
+        g = torch.Generator().manual_seed(seed + width)
+        w = (torch.randint(1024, 8192, (width,), generator=g) / 4096).half()  # 1 + w needs more digits than half has
         made.append(Case(f"{rows} rows of {width}", (x, r, w), add_norm(x, r, 1 + w.double()), ONE_ROUNDING))
     return made
 
@@ -74,7 +76,18 @@ def run_edit(function, args, case):
     kernel = fusion.kernel(
         lambda x, r, w: F.rms_norm(x + r, x.shape[-1:], w, EPS), [t.cpu() for t in args], name="norm"
     )
-    return kernel.use(text=function(kernel.source))(x.npu(), r.npu(), w.npu()).cpu().double()
+    edited = kernel.use(text=function(kernel.source))
+    got = edited(x.npu(), r.npu(), w.npu()).cpu().double()
+    errors = [finding for finding in edited.record.findings if finding.severity == "error"]
+    if errors and torch.allclose(got, case.expected, *ONE_ROUNDING):  # right by luck
+        what = errors[0].lines()[0]
+        raise RuntimeError(
+            say(
+                f"the numbers are right, but the edited kernel has an error in line {errors[0].line}: {what}",
+                f"数值正确，但修改后的 kernel 第 {errors[0].line} 行有错误：{what}",
+            )
+        )
+    return got
 
 
 # ---- the case

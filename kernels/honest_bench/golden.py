@@ -83,7 +83,11 @@ def run_wait(function, args, case):
         samples = [float(v) for v in function(work, *args)]
     took, room = calls, (0.05, 0.5)
     if simulated:  # the record has what each call took, under the notebook's noise too; 1024 for 1000 shows
-        took, room = [span.end_us - span.start_us for span in device.timeline()[before:]], (0.01, 0.1)
+        spans = device.timeline()[before:]
+        sleeps = [at for at, span in enumerate(spans) if "sleep" in span.name]
+        took, room = [spans[at].end_us - spans[at].start_us for at in sleeps], (0.01, 0.1)
+        read = [span for span in spans[: sleeps[-1] if sleeps else 0] if span.name == "MEMCPY_D2H"]  # .item(), .cpu()
+        waits += [0] * len(read)
     good = len(samples) == len(took) == len(calls) and np.allclose(samples, took, *room)
     return {
         say("samples", "样本数"): len(samples),
@@ -102,7 +106,13 @@ def report_cases(seed, quick):
     spiky = quiet.copy()
     spiky[::50] += 5000
     made = []
-    for name, values in (("quiet", quiet), ("four of 200 are slow", spiky), ("one sample", np.array([3.0]))):
+    rows = {
+        "quiet": quiet,
+        "four of 200 are slow": spiky,
+        "one sample": np.array([3.0]),
+        "whole microseconds, many alike": quiet.round(),
+    }
+    for name, values in rows.items():
         p50, p90, p99 = np.percentile(values, [50, 90, 99])
         expected = {"P50": p50, "P90": p90, "P99": p99, "samples": len(values)}
         made.append(Case(name, (values,), expected, tolerance=(1e-9, 0)))
@@ -146,6 +156,24 @@ def detector_cases(seed, quick):
             [*_WARM, ("clock", 0.0), *loop, ("launch", "gelu"), ("wait", 9.0), ("clock", 20030.0)],
             ["first launch"],
         ),
+        "two operators, both warmed up": (
+            [("launch", "relu"), ("launch", "gelu"), ("wait", 4.0), ("clock", 0.0)]
+            + [("launch", "relu"), ("launch", "gelu"), ("wait", 9.0), ("clock", 30.0)],
+            [],
+        ),
+        "launched again behind the second clock": (
+            [("clock", 0.0), *loop, ("wait", 9.0), ("clock", 40.0), ("launch", "relu"), ("wait", 4.0)],
+            ["first launch"],
+        ),
+        "the wait is behind the second clock": (
+            [*_WARM, ("clock", 0.0), *loop, ("clock", 18.0), ("wait", 9.0)],
+            ["no wait"],
+        ),
+        "a wait before the first launch": (
+            [*_WARM, ("clock", 0.0), ("wait", 1.0), *loop, ("wait", 9.0), ("clock", 30.0)],
+            ["wait in the loop"],
+        ),
+        "a good one that takes long": ([*_WARM, ("clock", 0.0), *loop, ("wait", 20000.0), ("clock", 20030.0)], []),
     }
     return [Case(name, (events,), expected) for name, (events, expected) in seen.items()]
 
@@ -169,8 +197,15 @@ def verdict_cases(seed, quick):
         "exactly at the limit": (1.005, 1.004, 1.006, "slower"),
         "the interval begins at 1": (1.03, 1.0, 1.06, "same"),
         "the interval ends at 1": (0.97, 0.94, 1.0, "same"),
+        "just below the limit": (1.0048, 1.003, 1.0066, "same"),
+        "at the limit, faster": (0.995, 0.993, 0.997, "faster"),
+        "the interval reaches further above": (1.004, 1.001, 1.02, "same"),
+        "a coarse gate": (1.03, 1.02, 1.04, 0.05, "same"),
+        "a coarse gate, much slower": (1.08, 1.06, 1.1, 0.05, "slower"),
+        "a very coarse gate, faster": (0.82, 0.8, 0.84, 0.2, "same"),
+        "a fine gate": (1.003, 1.002, 1.004, 0.002, "slower"),
     }
-    return [Case(name, row[:3], row[3]) for name, row in rows.items()]
+    return [Case(name, row[:-1], row[-1]) for name, row in rows.items()]
 
 
 def holm_cases(seed, quick):
@@ -182,12 +217,17 @@ def holm_cases(seed, quick):
         "behind a failure nothing counts": ([0.006, 0.006, 0.0001], [False, False, True]),
         "one alone": ([0.009], [True]),
         "equal to its limit": ([0.005, 0.4], [False, False]),
+        "each below its own limit": ([0.0045, 0.002, 0.009, 0.003], [True, True, True, True]),
+        "three of four": ([0.9, 0.0028, 0.002, 0.0024], [False, True, True, True]),
+        "two are equal": ([0.001, 0.4, 0.001], [True, False, True]),
+        "a higher level": ([0.02, 0.03, 0.001], 0.05, [True, True, True]),
+        "a lower level": ([0.004, 0.0004], 0.001, [False, True]),
     }
-    return [Case(name, (chances,), expected) for name, (chances, expected) in rows.items()]
+    return [Case(name, row[:-1], row[-1]) for name, row in rows.items()]
 
 
 def run_holm(function, args, case):
-    return [bool(value) for value in function(list(args[0]))]
+    return [bool(value) for value in function(list(args[0]), *args[1:])]
 
 
 def alarms(count, level):

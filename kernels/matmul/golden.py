@@ -5,13 +5,19 @@ do not.
 from __future__ import annotations
 
 import ctypes
+import re
 
 import torch
 
+from labkit import messages
 from labkit.exercises import Case, Out
 
 TOLERANCE = (1e-4, 1e-3)  # float sums of exact products, in an order that is not ours
 TILING_WORDS = 50
+
+
+def say(en: str, zh: str) -> str:
+    return zh if messages.language() == "zh" else en
 
 
 def _operands(seed, m, n, k):
@@ -66,6 +72,8 @@ def nz_cases(seed, quick):
         (40, 72, ((0, 16), (39, 5), (39, 71), (17, 40))),
         (1, 64, ((0, 63), (0, 16))),
         (100, 16, ((99, 15), (50, 3))),
+        (100, 48, ((0, 16), (99, 47))),
+        (64, 32, ((0, 16), (63, 31))),
     ):
         tall = -(-rows // 16) * 16
         places = torch.arange(tall * -(-columns // 16) * 16).view(-1, tall, 16).transpose(0, 1).reshape(tall, -1)
@@ -95,10 +103,20 @@ def object_cases(seed, quick):
 def _launch(kernel, args, make):
     a, b, c, asked = args
     words = (ctypes.c_int32 * TILING_WORDS)()
+    told = ""
     if make(*asked, words):
+        told = say(
+            f"make_tiling found no tiling for m, n, k, cores = {asked}: GetTiling returned -1",
+            f"m, n, k, cores = {asked} 时 make_tiling 没有得到切分：GetTiling 返回 -1",
+        )
+    elif words[0] > asked[3]:
+        told = say(
+            f"the tiling is for {words[0]} cores, and `cores` is {asked[3]}",
+            f"切分用了 {words[0]} 个核，而 `cores` 为 {asked[3]}",
+        )
+    if told:
         from labkit.launch.record import LaunchError, LaunchRecord
 
-        told = f"make_tiling found no tiling for m, n, k, cores = {asked}: GetTiling returned -1"
         raise LaunchError(
             LaunchRecord(
                 kernel.target, kernel.signature.name, 0, 0.0, "modelled", kernel.chip, finished=False, crashed=told
@@ -121,3 +139,28 @@ def run_host(kernel, args, case):
     from labkit.launch.host_function import host_function
 
     return _launch(kernel, args, host_function(kernel, "make_tiling"))
+
+
+def host_asked(text, builds):
+    """The types that make_tiling tells, where they stand in the calls themselves."""
+    region = re.sub(r"//[^\n]*|/\*.*?\*/", "", text.split("make_tiling(")[1].split("ReadTiling(")[0], flags=re.S)
+    for name, wanted in (("A", "DT_FLOAT16"), ("B", "DT_FLOAT16"), ("C", "DT_FLOAT")):
+        call = re.search(rf"\bSet{name}Type\s*\(([^()]*)\)", region)
+        if not call:
+            return say(
+                f"Set{name}Type is not called: the tiling is not told position, format and type of {name}.",
+                f"没有调用 Set{name}Type：切分不知道 {name} 的位置、格式和类型。",
+            )
+        for kind, right in ((r"\bDT_\w+", wanted), (r"(?<=CubeFormat::)\w+", "ND"), (r"(?<=TPosition::)\w+", "GM")):
+            told = re.search(kind, call[1])
+            if told and told[0] != right:
+                return say(
+                    f"Set{name}Type is given {told[0]}: of {name} it is {right}.",
+                    f"Set{name}Type 的参数是 {told[0]}：{name} 应为 {right}。",
+                )
+        if re.search(r"\btrue\b", call[1]):
+            return say(
+                f"Set{name}Type says that {name} is transposed: it is not.",
+                f"Set{name}Type 说 {name} 是转置的：其实不是。",
+            )
+    return ""

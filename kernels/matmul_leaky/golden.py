@@ -5,15 +5,21 @@ the rest.
 from __future__ import annotations
 
 import ctypes
+import re
 
 import torch
 
+from labkit import messages
 from labkit.exercises import Case, Out
 
 TOLERANCE = (1e-4, 1e-3)
 SIDE = 128  # rows of a tile
 SLOTS = 2  # of the kernels with a ring
 TILING_WORDS = 50
+
+
+def say(en: str, zh: str) -> str:
+    return zh if messages.language() == "zh" else en
 
 
 def golden(a, b):
@@ -110,6 +116,35 @@ def run_twice(kernel, args, case):
     return record
 
 
+def run_halves(kernel, args, case):
+    """run_twice; then, on the twin, whether each vector core has read its half: right numbers do not show it."""
+    record, (m, n, _) = run_twice(kernel, args, case), args[3:]
+    right = record.ok and torch.allclose(args[2].cpu(), case.expected, *TOLERANCE)
+    for core in record.cores if right and kernel.target == "twin" else ():
+        block, who = core["block"], core["core"]
+        if who == 2:  # the cube core
+            continue
+        tiles = [min(SIDE, m - row) for row in range(block * SIDE, m, case.blocks * SIDE)]
+        half = sum((high + 1 - who) // 2 for high in tiles)
+        read = round(core["bytes.to_ub"] / (4 * n))
+        if read != half:
+            _refuse(
+                kernel,
+                say(
+                    f"vector core {who} of block {block} reads {read} rows, and its halves have {half}",
+                    f"{block} 号 block 的 {who} 号矢量核读了 {read} 行，而它的那一半共 {half} 行",
+                ),
+            )
+    return record
+
+
+def _refuse(kernel, told: str):
+    from labkit.launch.record import LaunchError, LaunchRecord
+
+    name = kernel.signature.name
+    raise LaunchError(LaunchRecord(kernel.target, name, 0, 0.0, "modelled", kernel.chip, finished=False, crashed=told))
+
+
 def run_object(kernel, args, case):
     """With the tiling of the finished file."""
     import labkit
@@ -124,3 +159,31 @@ def run_object(kernel, args, case):
         == 0
     )
     return kernel[case.blocks](a, b, c, torch.zeros(1 << 22, dtype=torch.uint8).npu(), words)
+
+
+def object_asked(text, builds):
+    """What the last arguments of GetTensorC say, where they stand there: the twin packs the rows either way."""
+    text = re.sub(r"//[^\n]*|/\*.*?\*/", "", text, flags=re.S)
+    call = re.search(
+        r"GetTensorC\s*(?:<\s*(\w+)\s*>)?\s*\(([^()]*)\)", re.sub(r"//[^\n]*|/\*.*?\*/", "", text, flags=re.S)
+    )
+    if not call:
+        return ""
+    _, added, packed, *_ = [*(part.strip() for part in call[2].split(",")), "", "", ""]
+    if call[1] in ("false", "0"):
+        return say(
+            "GetTensorC<false> does not wait for the block: what follows may read the buffer before it is filled.",
+            "GetTensorC<false> 不等待数据到达：后面可能在缓冲区填好之前就读取。",
+        )
+    if added in ("true", "1"):
+        return say(
+            "The second argument of GetTensorC is true: the block would be added to what the buffer holds.",
+            "GetTensorC 的第二个参数为 true：基本块会与缓冲区原有内容相加。",
+        )
+    if packed in ("", "false", "0"):
+        return say(
+            "The third argument of GetTensorC is false, as it is by default: the rows would lie as far apart as in the "
+            "whole part, and not packed.",
+            "GetTensorC 的第三个参数为 false（默认值）：各行会按整个部分的行距存放，而不是紧挨着。",
+        )
+    return ""

@@ -19,10 +19,12 @@ def say(en: str, zh: str) -> str:
 
 
 def rows(*given):
-    """(name, kernel, forward, backward) -> rows of a report."""
+    """(name, kernel, forward, backward, perhaps optimizer) -> rows of a report."""
     return [
-        SimpleNamespace(name=f"aten::{n}", kernel=k, forward=f, backward=b, optimizer=0, calls=f + b, us=float(f))
-        for n, k, f, b in given
+        SimpleNamespace(
+            name=f"aten::{n}", kernel=k, forward=f, backward=b, optimizer=sum(o), calls=f + b + sum(o), us=float(f)
+        )
+        for n, k, f, b, *o in given
     ]
 
 
@@ -38,6 +40,19 @@ def leaves_cases(seed, quick):
             say("three, the fewest calls first in the report", "三个，报告中调用最少的在前"),
             (rows(("lgamma", "cpu", 3, 0), ("digamma", "cpu", 0, 5), ("polygamma", "cpu", 4, 0)),),
             ["aten::digamma", "aten::polygamma", "aten::lgamma"],
+        ),
+        Case(
+            say("an aclop, and one that the optimizer calls", "一个 aclop，以及优化器调用的一个"),
+            (
+                rows(
+                    ("im2col", "aclop", 15, 0),
+                    ("lgamma", "cpu", 10, 0),
+                    ("digamma", "cpu", 6, 5),
+                    ("lerp", "cpu", 0, 0, 12),
+                    ("polygamma", "cpu", 9, 0),
+                ),
+            ),
+            ["aten::lerp", "aten::digamma", "aten::lgamma", "aten::polygamma"],
         ),
         *(drawn_leaves(seed + turn) for turn in range(3 * (seed != 0))),
     ]
@@ -64,7 +79,9 @@ def batch_cases(seed, quick):
         (2, 2, 4, 8, 16, 64),
         (7, 7, 14, 12, 3, 64),
         (7, 7, 14, 10, 3, 64),
-        (10, 10, 20, 1, 8, 32),
+        (7, 7, 14, 30, 3, 32),  # not one
+        (2, 2, 4, 14, 51, 64),  # exactly full: float division says one fewer
+        (5, 5, 10, 11, 55, 32),
         (4, 8, 10, 8, 4, 64),  # gradients in float
     ]
     return [
@@ -87,7 +104,11 @@ class _Held(nn.Module):
 
 
 def wait_cases(seed, quick):
-    expected = {say("values", "数值"): say("right", "正确"), say("waits", "等待"): 0}
+    expected = {
+        say("values", "数值"): say("right", "正确"),
+        say("waits", "等待"): 0,
+        say("x is changed", "x 被修改"): False,
+    }
     inputs = {
         "small": [0.5, -0.25, 0.0],
         "large": [0.5, -4.0, 2.0],
@@ -112,14 +133,20 @@ def run_wait(function, args, case):
     x = args[0].cpu()
     wanted = x / max(1.0, float(x.abs().max()))
     there, recorder = x.npu(), Recorder()
+    before = there.clone()
     recorder.start()
     try:
         got = function(there)
     finally:
         calls = recorder.stop().calls if device.mode() == "sim" else []
     close = got.shape == wanted.shape and torch.allclose(got.cpu(), wanted, atol=1e-6)
-    report = migrate.assess(_Held(function), x, optimizer=None)
+    changed = not torch.equal(there, before)
+    report = migrate.assess(_Held(function), x.clone(), optimizer=None)
     waits = sum(risk.calls for risk in report.risks if risk.kind in ("waits", "shapes"))
     asked = ("aclrtSynchronize", "aclrtStreamQuery", "aclrtQueryEvent")
     waits = waits or sum(call.name.startswith(asked) for call in calls)  # where its values came from, too
-    return {say("values", "数值"): say("right", "正确") if close else _shown(got), say("waits", "等待"): waits}
+    return {
+        say("values", "数值"): say("right", "正确") if close else _shown(got),
+        say("waits", "等待"): waits,
+        say("x is changed", "x 被修改"): changed,
+    }

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from labkit import chips, messages
+from labkit.exercises import value_remarks
 from labkit.exercises.cases import Case
 from labkit.exercises.diagnose import (
     VAGUE,
@@ -262,7 +263,7 @@ def _judge(spec: Spec, ours: Template, source: str, first_line: int, session, re
             )
             shown.diagnosis = replace(shown.diagnosis, say=say or _rows(failures, runs))
         if shown.diagnosis.key == "value" and spec.kind == "python":
-            shown.diagnosis = _by_a_product(made, shown, runs)
+            shown.diagnosis = _by_a_product(made, shown, failures, runs)
         if not shown.diagnosis.say and spec.kind == "python":
             shown.diagnosis = replace(shown.diagnosis, say=_rows(failures, runs))
         if not shown.diagnosis.say:
@@ -442,11 +443,13 @@ def _rows(failures: list[Failure], runs: Runs) -> str:
     return ""
 
 
-def _by_a_product(made: Any, shown: Failure, runs: Runs) -> Diagnosis:
+def _by_a_product(made: Any, shown: Failure, failures: list[Failure], runs: Runs) -> Diagnosis:
     """The diagnosis; where it only shows two values, with the argument by which they differ."""
     got, expected, found = runs.results.get(id(shown.case)), shown.case.expected, shown.diagnosis
     if found.say not in ("", remark(got, expected)):
         return found
+    if value_remarks.in_one_case(got, expected, [(runs.results.get(id(f.case)), f.case.expected) for f in failures]):
+        found = replace(found, say="")
     try:
         named = inspect.signature(made).bind(*shown.case.args).arguments
         if say := chosen(got, expected, named):

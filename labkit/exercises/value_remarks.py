@@ -24,6 +24,13 @@ def factor(a: Any, b: Any) -> int:
     return next((f for f in UNITS if abs(ratio - f) <= 1e-3 * f), 0)
 
 
+def in_one_case(got: Any, expected: Any, pairs: list) -> bool:
+    """Do got and expected differ by a unit, and another pair (got, expected) of numbers by anything else?"""
+    unit = factor(got, expected) if _number(got) and _number(expected) else 0
+    numbers = [(a, b) if abs(got) > abs(expected) else (b, a) for a, b in pairs if _number(a) and _number(b)]
+    return unit > 0 and any(abs(large - small * unit) > unit for large, small in numbers)  # unit: both may be rounded
+
+
 def written(value: Any) -> str:
     """What repr says; of a value that cannot say it (an int of 5000 digits, a repr that raises) its type."""
     try:
