@@ -28,7 +28,7 @@ def pool_cases(seed, quick):
             say("pages free when all but the last came back", "除最后一页外全部归还后的空闲页"): count - 1,
             say("these once more", "再次分配这些页"): say("the same", "相同"),
             say("pages free when all came back", "全部归还后的空闲页"): count,
-            say("0 pages", "要 0 页"): 0,
+            say("0 pages", "要 0 页"): say("an empty list", "空列表"),
             say(f"{count} pages, each once", f"{count} 页，各一次"): True,
         }
         made.append(Case(f"{count} pages", (count,), expected))
@@ -55,7 +55,7 @@ def run_pool(function, args, case):
             give_back(held)
     found.append(len(free))
     none = allocate(0)
-    found.append(none if none is None else len(none))
+    found.append(say("an empty list", "空列表") if none is not None and not len(none) else none)
     if none:
         give_back(none)
     all_of_them = allocate(count)
