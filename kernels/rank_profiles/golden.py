@@ -13,6 +13,7 @@ from labkit import messages
 from labkit.exercises import Case
 
 WORLD, TIMEOUT = 2, 45
+WAITS = ("aclrtSynchronize", "aclrtStreamQuery", "aclrtQueryEvent")  # asked again and again it is a wait
 HIDDEN_BY = 0.5  # at most this share of the sums' time may stay visible; ours leaves 0.3
 
 
@@ -27,6 +28,7 @@ def slow_cases(seed, quick):
     asked = {
         "one late": {0: [196.5, 43.9], 1: [196.5, 43.9], 2: [43.9, 43.9], 3: [196.5, 43.9]},
         "late in turn": {0: [44.0, 144.0], 1: [64.0, 44.0]},
+        "three others, all different": {0: [61.0, 100.5], 1: [52.25, 80.0], 2: [90.0, 41.0], 3: [70.0, 70.1]},
         "a group of its own": {8: [90.0, 50.0, 70.0], 9: [60.0, 50.0, 40.0], 11: [75.0, 56.0, 40.0]},
     }
     made = []
@@ -54,14 +56,20 @@ def exposed_cases(seed, quick):
         ("hidden", [(10, 50)], [(0, 100)]),
         ("begins beside, ends alone", [(60, 140)], [(0, 100), (150, 160)]),
         ("across a gap", [(20, 120)], [(0, 40), (50, 90), (110, 200)]),
+        ("in any order", [(90, 130), (0, 30)], [(100, 110), (10, 95)]),
+        ("parts of a microsecond", [(0.5, 3.75)], [(1.25, 2.0), (3.0, 9.0)]),
         ("two sums", [(0, 30), (90, 130)], [(10, 100), (100, 110)]),
         ("nothing to do", [(0, 30), (40, 50)], []),
     ]
     made = []
-    for name, sums, work in asked[:4] if quick else asked:
-        seen = {t for a, b in sums for t in range(a, b)} - {t for a, b in work for t in range(a, b)}
-        made.append(Case(name, (sums, work), len(seen)))
+    for name, sums, work in asked[:6] if quick else asked:
+        made.append(Case(name, (sums, work), len(_quarters(sums) - _quarters(work)) / 4))
     return made
+
+
+def _quarters(pieces) -> set:
+    """The quarters of a microsecond in them."""
+    return {t for a, b in pieces for t in range(int(4 * a), int(4 * b))}
 
 
 # ---- hidden sums
@@ -72,6 +80,8 @@ def overlap_cases(seed, quick):
         say("sums begin", "求和开始"): say("behind their gradient", "在各自的梯度之后"),
         say("gradients are read", "读梯度"): say("behind their sum", "在各自的求和之后"),
         say("sums", "求和"): say("beside the work", "与计算同时"),
+        say("sums are issued to", "求和下发到"): "side",
+        "host": say("waits for nothing", "不等待"),
     }
     return [
         Case(
@@ -84,7 +94,10 @@ def overlap_cases(seed, quick):
 
 
 def _overlap_in_rank(rank, function, layers):
+    import torch.distributed as dist
+
     from labkit import device
+    from labkit.profiler.recorder import Recorder
 
     # every product is exact: rank + 1 in each element
     a, b = torch.full((1024, 1024), rank + 1.0).npu(), torch.full((1024, 1024), 1 / 1024).npu()
@@ -97,24 +110,45 @@ def _overlap_in_rank(rank, function, layers):
 
         return gradient
 
-    side = torch.npu.Stream()
+    side, reduce, elsewhere, recorder = torch.npu.Stream(), dist.all_reduce, [], Recorder()
+
+    def noted(*args, **kwargs):
+        if torch.npu.current_stream() != side:
+            elsewhere.append(1)
+        return reduce(*args, **kwargs)
+
     torch.npu.synchronize()
     before = len(device.timeline())
-    means = function([layer(i) for i in range(layers)], side)
+    simulated = device.mode() == "sim"
+    if simulated:
+        recorder.start()
+    dist.all_reduce = noted
+    try:
+        means = function([layer(i) for i in range(layers)], side)
+    finally:
+        dist.all_reduce = reduce
+        calls = recorder.stop().calls if simulated else []
+    waits = sum(call.name.startswith(WAITS) for call in calls)
     torch.npu.synchronize()
     spans = device.timeline()[before:]
     each = [g.cpu().flatten() for g in means]  # of each its first element, or the one that is farthest from it
-    return torch.stack([g[(g - g[0]).abs().argmax()] for g in each]), spans
+    return torch.stack([g[(g - g[0]).abs().argmax()] for g in each]), spans, len(elsewhere), waits
 
 
 def run_overlap(function, args, case):
     import labkit
 
     (layers,) = args
-    (values, spans), (others, _) = labkit.ranks(WORLD, _overlap_in_rank, function, layers, timeout=TIMEOUT)
+    (values, spans, elsewhere, waits), (others, *_) = labkit.ranks(
+        WORLD, _overlap_in_rank, function, layers, timeout=TIMEOUT
+    )
     said = dict(case.expected)
-    means, begin, read, beside = said
-    said[means] = values if torch.equal(values, others) else others
+    means, begin, read, beside, issued, host = said
+    said[means] = others if torch.equal(values, case.expected[means]) else values
+    if elsewhere:
+        said[issued] = say("another stream", "另一个流")
+    if waits:
+        said[host] = say("waits for the device", "等待设备")
     sums = [s for s in spans if s.engine == "link"]
     if not spans:  # on a card: values alone
         return said
@@ -141,13 +175,19 @@ def run_overlap(function, args, case):
 # ---- the case: rank 0 logs its losses
 
 
+FIRST = 1.1  # the elements of the first batch: no loss is a whole number, none has a half's digits
+
+
 def log_cases(seed, quick):
     made = []
     for rank, batches in ((0, 4), (1, 4)) if quick else ((0, 4), (0, 7), (1, 4)):
-        losses = [float((16 * (i + 1) * 0.25) ** 2) for i in range(batches)]
+        losses = [float((16 * FIRST * (i + 1) * 0.25) ** 2) for i in range(batches)]
         expected = {
             say("losses", "损失"): losses if rank == 0 else [],
             say("the host waits", "host 等待"): say("at most once", "至多一次"),
+            say("copies to the host", "到 host 的复制"): say("at most one", "至多一次"),
+            say("gradients", "梯度"): say("of all batches, added up", "所有 batch 之和"),
+            say("each batch goes through the model", "每个 batch 经过模型"): say("once", "一次"),
         }
         made.append(Case(f"rank {rank}, {batches} batches", (rank, batches), expected, (1e-5, 0.0)))
     return made
@@ -162,7 +202,9 @@ def run_log(function, args, case):
     model = nn.Linear(16, 16, bias=False)
     nn.init.constant_(model.weight, 0.25)
     model.npu()
-    batches = [torch.full((8, 16), i + 1.0).npu() for i in range(count)]
+    batches = [torch.full((8, 16), FIRST * (i + 1)).npu() for i in range(count)]
+    passes, before = [], len(device.timeline())
+    model.register_forward_hook(lambda *_: passes.append(1))
     torch.npu.synchronize()
     simulated = device.mode() == "sim"
     recorder = Recorder()
@@ -172,11 +214,18 @@ def run_log(function, args, case):
         losses = function(model, batches, rank)
     finally:
         calls = recorder.stop().calls if simulated else []
-    asked = ("aclrtSynchronize", "aclrtStreamQuery", "aclrtQueryEvent")  # asked again and again it is a wait
-    waits = sum(call.name.startswith(asked) for call in calls)
+    waits = sum(call.name.startswith(WAITS) for call in calls)
+    copies = sum(span.engine == "copy out" for span in device.timeline()[before:])
     said = dict(case.expected)
-    kept, waited = said
+    kept, waited, copied, gradients, through = said
     said[kept] = losses
     if waits > 1:
         said[waited] = say(f"{waits} times", f"{waits} 次")
+    if copies > 1:
+        said[copied] = str(copies)
+    if len(passes) != count:
+        said[through] = say(f"{len(passes) / count:g} times", f"{len(passes) / count:g} 次")
+    added = sum((FIRST * (i + 1)) ** 2 / 2 for i in range(count))  # the slope of every weight, by all batches
+    if model.weight.grad is None or not torch.allclose(model.weight.grad.cpu(), torch.tensor(added), rtol=1e-4):
+        said[gradients] = say("others", "不同")
     return said

@@ -26,7 +26,9 @@ def pool_cases(seed, quick):
             say("pages free after that", "此后的空闲页"): 1,
             say("the last one", "最后一页"): 1,
             say("pages free when all but the last came back", "除最后一页外全部归还后的空闲页"): count - 1,
+            say("these once more", "再次分配这些页"): say("the same", "相同"),
             say("pages free when all came back", "全部归还后的空闲页"): count,
+            say("0 pages", "要 0 页"): say("an empty list", "空列表"),
             say(f"{count} pages, each once", f"{count} 页，各一次"): True,
         }
         made.append(Case(f"{count} pages", (count,), expected))
@@ -45,9 +47,17 @@ def run_pool(function, args, case):
     if first:
         give_back(first)
     found.append(len(free))
-    if last:
-        give_back(last)
+    again = allocate(count - 1)
+    other = say("others", "不同") if set(again or ()) != set(first or ()) else say("the same", "相同")
+    found.append(say("a page that is held already", "已被占用的页") if set(again or ()) & set(last or ()) else other)
+    for held in (again, last):
+        if held:
+            give_back(held)
     found.append(len(free))
+    none = allocate(0)
+    found.append(say("an empty list", "空列表") if none is not None and not len(none) else none)
+    if none:
+        give_back(none)
     all_of_them = allocate(count)
     found.append(all_of_them is not None and len(set(all_of_them)) == count)
     return dict(zip(case.expected, found))
@@ -70,7 +80,12 @@ def least_recent(keys, size: int) -> int:
 def evict_cases(seed, quick):
     rng = random.Random(seed)
     drawn = rng.choices(range(40), [1 / n for n in range(1, 41)], k=400)
-    asked = [("A B A C A D A", list("ABACADA"), 2), ("A B C A B C", list("ABCABC"), 3), ("400 drawn", drawn, 8)]
+    asked = [
+        ("A B A C A D A", list("ABACADA"), 2),
+        ("A B C A B C", list("ABCABC"), 3),
+        ("A A B A B B", list("AABABB"), 1),
+    ]
+    asked.append(("400 drawn", drawn, 8))
     return [Case(f"{name}, room for {size}", (keys, size), least_recent(keys, size)) for name, keys, size in asked]
 
 
@@ -92,46 +107,60 @@ def joining(waiting, free_pages: int, free_rows: int, page: int) -> list[int]:
 def admit_cases(seed, quick):
     queue = [(100, 28), (33, 30), (500, 100), (10, 6)]
     asked = [
-        ("room for all", queue, 100, 8),
-        ("two rows", queue, 100, 2),
-        ("the third does not fit", queue, 20, 8),
-        ("not even the first", queue, 7, 8),
-        ("nobody waits", [], 100, 8),
-        ("the second takes the last pages", queue, 12, 8),
-        ("the first leaves too few for the second", queue, 9, 8),
-        ("no row is free", queue, 100, 0),
+        ("room for all", queue, 100, 8, 16),
+        ("two rows", queue, 100, 2, 16),
+        ("the third does not fit", queue, 20, 8, 16),
+        ("not even the first", queue, 7, 8, 16),
+        ("nobody waits", [], 100, 8, 16),
+        ("the second takes the last pages", queue, 12, 8, 16),
+        ("the first leaves too few for the second", queue, 9, 8, 16),
+        ("no row is free", queue, 100, 0, 16),
+        ("pages of 32 tokens", queue, 12, 8, 32),
+        ("pages of 10 tokens", queue, 100, 8, 10),
     ]
     return [
-        Case(name, (waiting, pages, rows, 16), joining(waiting, pages, rows, 16))
-        for name, waiting, pages, rows in asked
+        Case(name, (waiting, pages, rows, page), joining(waiting, pages, rows, page))
+        for name, waiting, pages, rows, page in asked
     ]
 
 
 # ---- the second stream
 
 
+AHEAD = (("six inputs", "六个输入", 6, True), ("four, each computed at once", "四个，计算很短", 4, False))
+AHEAD += (("one input", "一个输入", 1, True),)
+
+
 def ahead_cases(seed, quick):
+    """Kernels as long as a copy, so that a copy can run beside each; short ones, so that each has to wait for its own
+    copy; a single input."""
     g = torch.Generator().manual_seed(seed)
-    inputs = [torch.randint(0, 8, (256, 4096), generator=g).float() for _ in range(6)]
-    expected = {
-        say("sums", "各项之和"): [float((2 * x).sum()) for x in inputs],
-        say("each kernel begins when its input is there", "每个 kernel 都在输入到达之后开始"): True,
-        say("copies that run beside a kernel", "与 kernel 同时进行的拷贝"): say("at least 4 of 6", "6 个中至少 4 个"),
-        "host": say("waits for no copy", "不等待拷贝"),
-    }
-    return [Case("six inputs", (inputs,), expected)]
+    made = []
+    for en, zh, count, heavy in AHEAD:
+        inputs = [torch.randint(0, 8, (256, 4096), generator=g).float() for _ in range(count)]
+        expected = {
+            say("sums", "各项之和"): [float((2 * x).sum()) for x in inputs],
+            say("each kernel begins when its input is there", "每个 kernel 都在输入到达之后开始"): True,
+            say("sent ahead", "提前发起"): say("one input at a time", "每次一个输入"),
+            "host": say("waits for no copy", "不等待拷贝"),
+        }
+        if heavy and count > 2:
+            beside = say("copies that run beside a kernel", "与 kernel 同时进行的拷贝")
+            expected[beside] = say(f"at least {count - 2} of {count}", f"{count} 个中至少 {count - 2} 个")
+        made.append(Case(say(en, zh), (inputs, heavy), expected))
+    return made
 
 
 def run_ahead(function, args, case):
     from labkit import device
 
-    (inputs,) = args
+    inputs, is_heavy = args
     pinned, given = [x.pin_memory() for x in inputs], []
     heavy = torch.zeros(4096, 4096).npu()
 
     def work(x):
         y = x * 2
-        for _ in range(8):  # as long as a copy
+        for _ in range(8 if is_heavy else 0):  # as long as a copy
             heavy.add_(1)
         given.append(y)
         return y
@@ -143,22 +172,29 @@ def run_ahead(function, args, case):
     made = function(pinned, work)
     torch.npu.synchronize()
     spans = device.timeline()
-    sums = [float(y.cpu().sum()) for y in made]
-    right, beside, host = True, 6, case.expected["host"]
+    said = dict(case.expected)
+    sums, begin, ahead, host, *beside = said
+    said[sums] = [float(y.cpu().sum()) for y in made]
     if len(made) != len(given) or any(y is not z for y, z in zip(made, given)):
-        sums = say("not all are what work gave", "并非都是 work 的结果")
-    if spans:  # a card has no timeline here; the sums are all that is judged
-        copies = [s for s in spans if s.engine == "copy in"]
-        begins = [s for s in spans if s.name == "aten::mul"]
-        kernels = [s for s in spans if s.engine not in ("copy in", "copy out")]
-        right = all(k.start_us >= c.end_us - 1e-6 for c, k in zip(copies, begins))
-        if len(copies) != len(inputs):
-            right = say(f"{len(copies)} copies of {len(inputs)} inputs", f"{len(inputs)} 个输入拷贝了 {len(copies)} 次")
-        elif begins[0].start_us > copies[1].end_us - 1e-6:
-            right = say("the first one waits for the second input, too", "第一个还等了第二个输入")
-        # each kernel is issued long before its copy has ended, unless the host waits for one
-        if any(k.host_us > c.end_us for c, k in zip(copies, begins)):
-            host = say("waits for a copy", "等待拷贝")
-        beside = sum(any(k.start_us < c.end_us and c.start_us < k.end_us for k in kernels) for c in copies)
-    enough = case.expected[list(case.expected)[2]]
-    return dict(zip(case.expected, (sums, right, enough if beside >= 4 else str(beside), host)))
+        said[sums] = say("not all are what work gave", "并非都是 work 的结果")
+    if not spans:  # a card has no timeline here; the sums are all that is judged
+        return said
+    copies = [s for s in spans if s.engine == "copy in"]
+    begins = [s for s in spans if s.name == "aten::mul"]
+    kernels = [s for s in spans if s.engine not in ("copy in", "copy out")]
+    said[begin] = all(k.start_us >= c.end_us - 1e-6 for c, k in zip(copies, begins))
+    if len(copies) != len(inputs):
+        said[begin] = say(
+            f"{len(copies)} copies of {len(inputs)} inputs", f"{len(inputs)} 个输入拷贝了 {len(copies)} 次"
+        )
+    elif len(copies) > 1 and begins[0].start_us > copies[1].end_us - 1e-6:
+        said[begin] = say("the first one waits for the second input, too", "第一个还等了第二个输入")
+    # each kernel is issued long before its copy has ended, unless the host waits for one
+    if any(k.host_us > c.end_us for c, k in zip(copies, begins)):
+        said[host] = say("waits for a copy", "等待拷贝")
+    if any(c.host_us < k.host_us for c, k in zip(copies[2:], begins)):
+        said[ahead] = say("more than one", "不止一个")
+    together = sum(any(k.start_us < c.end_us and c.start_us < k.end_us for k in kernels) for c in copies)
+    if beside and together < len(inputs) - 2:
+        said[beside[0]] = str(together)
+    return said

@@ -40,6 +40,13 @@ def _cases(made_of, sizes, seed, quick, few, golden, tolerance=None):
     return made
 
 
+def _steep(seed, rows, width):
+    """Rows that rise and fall by 300, by turns, so that only their maximum keeps every exponential finite: their first
+    element, their smallest and their mean are all more than 88 below it. Each lies elsewhere, from -1000 to 600."""
+    ramp = 150 * torch.linspace(-1, 1, width) * (1 - 2 * (torch.arange(rows)[:, None] % 2))
+    return _x(seed, rows, width) + ramp + torch.linspace(-1000, 600, rows)[:, None]
+
+
 def sum_cases(seed, quick):
     """(rows, width, blocks): one element, around a repeat (64 float), around 64 repeats; one block works row by row."""
     sizes = ((1, 1, 1), (3, 64, 1), (5, 63, 1), (7, 65, 2), (9, 1000, 3), (4, 4096, 1), (6, 4001, 2))
@@ -52,19 +59,20 @@ def short_cases(seed, quick):
     """(rows, width): rows of at most a repeat, on one block; up to the 255 repeats that one instruction takes."""
     sizes = ((1, 8), (5, 64), (16, 40), (255, 8), (7, 61), (100, 33), (255, 64), (31, 1))
     made = []
-    for rows, width in sizes[1:6] if quick else sizes:
+    for rows, width in (*sizes[1:4], sizes[5], sizes[6]) if quick else sizes:
         x = _x(seed, rows, width) - 2
         want = x.max(-1).values
-        made.append(
-            Case(f"{rows} rows of {width}", (x, Out(want.shape, want.dtype), rows, width), want, blocks=1, tile=rows)
-        )
+        args, timed = (x, Out(want.shape, want.dtype), rows, width), (rows, width) == (255, 64)
+        made.append(Case(f"{rows} rows of {width}", args, want, blocks=1, tile=rows, timed=timed))
     return made
 
 
 def row_cases(seed, quick):
     """(rows, width, blocks); the values reach 88 and more, where exp alone is infinite."""
     sizes = ((1, 1, 1), (9, 61, 2), (8, 64, 8), (5, 1000, 1), (6, 33, 3), (4, 4099, 2))
-    return _cases(lambda *a: 4 * _x(*a) + 100, sizes, seed, quick, sizes[1:4], softmax, FEW_STEPS)
+    made = _cases(lambda *a: 4 * _x(*a) + 100, sizes, seed, quick, sizes[1:4], softmax, FEW_STEPS)
+    steep = ((4, 200, 2),)
+    return _cases(_steep, steep, seed, quick, steep, softmax, FEW_STEPS) + made
 
 
 def half_cases(seed, quick):
@@ -82,12 +90,14 @@ def half_cases(seed, quick):
 
 
 def wide_cases(seed, quick):
-    """Rows of several chunks. The maximum lies in the first chunk, in the last, and somewhere; all far from 0."""
+    """Rows of several chunks. The maximum lies in the first chunk, in the last, and somewhere; all far from 0. At the
+    end two that are steep: neither the first chunk's maximum nor a constant will do for all of a row."""
     sizes = ((1, 100, 1), (3, 4096, 1), (2, 5001, 1), (4, 12288, 2), (3, 20011, 1))
     made = []
-    for rows, width, blocks in sizes[1:4] if quick else sizes:
+    for rows, width, blocks in (sizes[1:4] if quick else sizes) + ((2, 9000, 1),):
         slope = torch.linspace(-12, 12, rows)[:, None] if rows > 1 else torch.tensor([[9.0]])
         x = 3 * _x(seed, rows, width) + slope * torch.linspace(-1, 1, width) - 40
+        x = _steep(seed, rows, width) if width == 9000 else x
         made.append(
             Case(
                 f"{rows} rows of {width}",
@@ -107,7 +117,7 @@ def masked_cases(seed, quick):
     not.
     """
     sizes = ((4, 64, 2), (6, 61, 2), (3, 1000, 1), (5, 33, 2), (7, 777, 3))
-    return _cases(
+    made = _cases(
         lambda s, r, w: 2 * _x(s, r, w) - 50 * torch.arange(r)[:, None],
         sizes,
         seed,
@@ -116,3 +126,4 @@ def masked_cases(seed, quick):
         softmax,
         FEW_STEPS,
     )
+    return made + _cases(_steep, ((4, 13, 2),), seed, quick, ((4, 13, 2),), softmax, FEW_STEPS)

@@ -300,16 +300,15 @@ def _conditions_turned(source: str) -> str:
     return parts[0] + out if out else ""
 
 
+SLOW = ("too-slow", "too-much-stored", "too-many-vector", "other-shares", "element-by-element")
+
+
 @_remark
 def slow_sentence(spec: Spec, ours: Template, source: str, case: Case, time_us: float) -> str:
     """Of the known-wrong solution that is right and takes exactly as long as the learner's, else ""."""
     found = set()
     for mutant in spec.mutants:
-        if (
-            mutant.say
-            and mutant.noticed in ("too-slow", "too-much-stored", "element-by-element")
-            and bears(ours, source, ours.mutant(mutant.regions))
-        ):
+        if mutant.say and mutant.noticed in SLOW and bears(ours, source, ours.mutant(mutant.regions)):
             made = _build(spec, ours.mutant(mutant.regions), ours)
             try:
                 record = launch.run_kernel(spec, made, case)[1] if made is not None else None

@@ -52,6 +52,8 @@ def measure(
     most, stored = spec.budget.max_stored, (sums.get("bytes_out", 0), our_sums.get("bytes_out", 0))
     if most and stored[1] and stored[0] > most * stored[1]:
         return Diagnosis("too-much-stored", {"case": timed.name, "stored": stored[0], "ours": stored[1], "ratio": most})
+    if found := _more_than_ours(spec, sums, our_sums, timed.name):
+        return found
     if ratio and record.time_us > reference_us * ratio:
         return Diagnosis("too-slow", numbers, say=difference(sums, our_sums))
     result.lines.append(messages.text("exercise.pass-ratio" if ratio else "exercise.pass-time", **numbers))
@@ -64,6 +66,20 @@ def measure(
                 "exercise.warning", code=finding.code, where=f"{finding.file}:{finding.line}", what=what, try_=hint
             )
         )
+    return None
+
+
+def _more_than_ours(spec: Spec, sums: dict[str, Any], our_sums: dict[str, Any], case: str) -> Diagnosis | None:
+    """What a right launch does otherwise than ours and may not, by the _sums of both."""
+    if not sums or not our_sums:
+        return None
+    mine, theirs = sums["vector"], our_sums["vector"]
+    if spec.budget.max_vector and mine > spec.budget.max_vector * theirs:
+        return Diagnosis("too-many-vector", {"case": case, "mine": int(mine), "ours": int(theirs)})
+    if spec.budget.shares and sums["shares"] != our_sums["shares"]:
+        pairs = enumerate(zip(sums["shares"], our_sums["shares"]))
+        block, (mine, theirs) = next((b, pair) for b, pair in pairs if pair[0] != pair[1])
+        return Diagnosis("other-shares", {"case": case, "block": block, "mine": int(mine[1]), "ours": int(theirs[1])})
     return None
 
 
@@ -117,6 +133,10 @@ def _sums(record: Any) -> dict[str, Any]:
 
     ways_in, ways_out = ("to_ub", "to_l1", "to_l1_nz"), ("from_ub", "from_l0c")
     moves = [f"moves.{way}" for way in (*ways_in, *ways_out)]
+
+    def on(core, ways: tuple[str, ...]) -> float:
+        return sum(core[f"bytes.{way}"] for way in ways)
+
     pipe = max(record.busy, key=record.busy.get, default="")
     return {
         "bytes_in": total(*(f"bytes.{way}" for way in ways_in)),
@@ -125,6 +145,7 @@ def _sums(record: Any) -> dict[str, Any]:
         "vector": total("instructions.V"),
         "cube": total("instructions.M"),
         "scalar": total("instructions.S"),
+        "shares": [(on(core, ways_in), on(core, ways_out)) for core in record.cores],
         "cores": sum(any(core[name] for name in moves) for core in record.cores),
         "pipe": pipe,
         "share": min(record.busy.get(pipe, 0.0) / record.core_us, 1.0) if record.core_us else 0.0,

@@ -2,8 +2,8 @@
 
 
 def exposed(communication: list, computing: list) -> float:
-    """us of communication in which the device computes nothing. Both are lists of (begin, end); the pieces of a list
-    do not overlap each other."""
+    """us of communication in which the device computes nothing. Both are lists of (begin, end), in any order; the
+    pieces of a list do not overlap each other."""
     # >>> exercise: `alone` (3 or 4 lines) | `alone`（3 到 4 行）
     # stub: alone = sum(end - begin for begin, end in communication)
     alone = 0

@@ -4,7 +4,8 @@ import torch
 
 
 def overlapped(inputs, work):
-    """work(x) of each pinned input on the npu; while it computes, the next one is on its way."""
+    """work(x) of each pinned input on the npu; while it computes, the next one is on its way, and no other: there is
+    memory for two."""
     side, made = torch.npu.Stream(), []
 
     def send(x):
