@@ -13,7 +13,6 @@ def say(en: str, zh: str) -> str:
 
 def spike_cases(seed, quick):
     flat, steep = [2.0] * 20, [20.0 - i / 2 for i in range(20)]
-    eight, ten = [2.0, 2.5] * 6 + [2.25] * 8, [2.0, 3.0] * 5 + [3.0] * 10  # so many steps at the end are quiet
     rising = [2.0] * 15 + [2.0, 2.5, 3.0, 3.5, 4.0]
     asked = [
         (say("a little above", "略高"), flat, 2.5, False),

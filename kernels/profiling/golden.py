@@ -214,13 +214,14 @@ def run_launch(function, args, case):
     vectors, weights = [v.npu() for v in args[0]], args[1].npu()
     result, session = seen(lambda: function(list(vectors), weights))
     counted = {say("kernels", "kernel 数"): at_most(4, kernels(session))}
-    same = all(torch.equal(v.cpu(), own) for v, own in zip((*vectors, weights), (*args[0], args[1])))
+    own, of_each = case.args
+    same = all(torch.equal(v.cpu(), w.cpu()) for v, w in zip((*vectors, weights), (*own, of_each)))
     return {say("result", "结果"): result, **counted, **_stays(copies(session)), **_kept(same)}
 
 
 def _kept(same: bool) -> dict:
     key = say("vectors and weights afterwards", "之后的 vectors 与 weights")
-    return {key: say("as they were", "没有改变") if same else say("changed", "被改写了")}
+    return {key: say("unchanged", "没有改变") if same else say("changed", "被改写了")}
 
 
 def _stays(found: int | None) -> dict:
