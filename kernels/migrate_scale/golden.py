@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from numbers import Integral
+
 from labkit import messages
 from labkit.exercises import Case
 
@@ -16,6 +18,7 @@ def mean_cases(seed, quick):
         (say("a short caption in one", "其中一部分的描述很短"), [12.0, 2.0], [6, 2], 1.75),
         (say("three parts", "三个部分"), [10.0, 9.0, 1.0], [5, 3, 2], 2.0),
         (say("a part without a word", "一个部分没有词"), [6.0, 0.0], [3, 0], 2.0),
+        (say("a mean that is no short decimal", "平均值不是有限小数"), [1.5, 0.25, 3.0], [2, 1, 4], 4.75 / 7),
     ]
     return [Case(name, (sums, counts), expected, tolerance=(1e-9, 1e-9)) for name, sums, counts, expected in asked]
 
@@ -32,6 +35,9 @@ def cut_cases(seed, quick):
         (say("a long second layer", "第二层很长"), [3, 9, 1, 1]),
         (say("falling", "递减"), [6, 4, 3, 2, 1]),
         (say("a long layer in the middle", "中间一层很长"), [2, 5, 3]),
+        (say("two layers", "两层"), [3, 8]),
+        (say("an odd sum", "总和为奇数"), [5, 2, 6]),
+        (say("parts of a millisecond", "不足一毫秒"), [0.5, 0.25, 0.75, 0.125]),
     ]
     return [
         Case(name, (times,), min(range(1, len(times)), key=lambda cut: slower(times, cut))) for name, times in asked
@@ -42,6 +48,6 @@ def run_cut(function, args, case):
     """The cut is right if its slower stage is as fast as can be: of equal cuts any will do."""
     (times,) = args
     cut = function(list(times))
-    if not isinstance(cut, int) or not 0 < cut < len(times):
+    if not isinstance(cut, Integral) or not 0 < cut < len(times):  # NumPy's whole numbers, too
         return cut
     return case.expected if slower(times, cut) == slower(times, case.expected) else cut

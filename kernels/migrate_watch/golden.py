@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from labkit import messages
 from labkit.exercises import Case
+from labkit.migrate.evaluation import metric
 
 
 def say(en: str, zh: str) -> str:
@@ -12,6 +13,7 @@ def say(en: str, zh: str) -> str:
 
 def spike_cases(seed, quick):
     flat, steep = [2.0] * 20, [20.0 - i / 2 for i in range(20)]
+    rising = [2.0] * 15 + [2.0, 2.5, 3.0, 3.5, 4.0]
     asked = [
         (say("a little above", "略高"), flat, 2.5, False),
         (say("far above", "远高于"), flat, 3.25, True),
@@ -33,37 +35,63 @@ def spike_cases(seed, quick):
         (say("it has risen, a little above", "已经升高，再略高一些"), [2.0] * 8 + [3.0] * 4 + [4.0] * 8, 4.5, False),
         (say("it has risen, a little below", "已经升高，略低一些"), [2.0] * 8 + [3.0] * 4 + [4.0] * 8, 3.75, False),
         (say("it goes up and down, and a little more", "来回摆动，再高一些"), [2.0, 2.3] * 10, 5.2, False),
+        (say("it goes up and down by a quarter", "来回摆动四分之一"), [2.0, 2.25] * 10, 4.5, False),
         (say("a steep fall, a step back", "快速下降时的一次回升"), steep, 15.0, False),
         (say("a steep fall, a long way back", "快速下降时的大幅回升"), steep, 17.0, True),
+        (say("a steep fall, just over the limit", "快速下降时刚超过界限"), steep, 16.75, True),
+        (say("a steep fall, exactly at the limit", "快速下降时恰好在界限上"), steep, 16.5, False),
+        (say("far below", "远低于"), flat, 0.5, False),
+        (say("it rises, and a jump", "正在升高，再跳一次"), rising, 4.25, True),
+        (
+            say("up and down, then quiet for eight steps", "来回摆动，最近八步平静"),
+            [2.0, 2.5] * 6 + [2.25] * 8,
+            4.5,
+            False,
+        ),
+        (
+            say("up and down, then quiet for ten steps", "来回摆动，最近十步平静"),
+            [2.0, 3.0] * 5 + [3.0] * 10,
+            4.5,
+            True,
+        ),
     ]
     return [Case(name, (losses, loss), expected) for name, losses, loss, expected in asked]
 
 
 def trace_cases(seed, quick):
+    """The weights differ from one another, and one is below 0. Of the fourth powers the quotient depends on `step`; of
+    the third powers a weight that was moved and not put back shows in the next vector."""
     ones, signs = [1, 1, 1], [[1, 1, 1], [1, -1, 1], [1, 1, -1], [1, -1, -1]]
     diagonal, mixed = [[1, 0, 0], [0, 2, 0], [0, 0, 4]], [[2, 3, -1], [3, 5, 2], [-1, 2, 8]]
+    low, others = [[0.5, 0, 0], [0, 0.25, 0], [0, 0, 0.125]], [[1, 2, 0], [2, -1, 1]]
     asked = [
-        (say("no mixed derivatives, one vector", "没有混合导数，一个向量"), diagonal, 0, [ones], 0.25, 7.0),
-        (say("one vector of signs", "一个符号向量"), diagonal, 0, [[1, -1, -1]], 0.5, 7.0),
-        (say("mixed derivatives, one vector", "有混合导数，一个向量"), mixed, 0, [ones], 0.25, 23.0),
-        (say("mixed derivatives, all vectors", "有混合导数，所有向量"), mixed, 0, signs, 0.25, 15.0),
-        (say("a flat loss", "平坦的损失"), [[0.5, 0, 0], [0, 0.25, 0], [0, 0, 0.125]], 0, [ones], 0.25, 0.875),
-        (say("a loss that is no parabola", "不是抛物线的损失"), diagonal, 1, [ones], 0.5, 13.0),
+        (say("no mixed derivatives, one vector", "没有混合导数，一个向量"), diagonal, (0, 0), [ones], 0.25, 7.0),
+        (say("one vector of signs", "一个符号向量"), diagonal, (0, 0), [[1, -1, -1]], 0.5, 7.0),
+        (say("mixed derivatives, one vector", "有混合导数，一个向量"), mixed, (0, 0), [ones], 0.25, 23.0),
+        (say("mixed derivatives, all vectors", "有混合导数，所有向量"), mixed, (0, 0), signs, 0.25, 15.0),
+        (say("a flat loss", "平坦的损失"), low, (0, 0), [ones], 0.25, 0.875),
+        (say("a loss that is no parabola", "不是抛物线的损失"), diagonal, (1, 0), [ones], 0.5, 11.0),
+        (say("two vectors of other numbers", "两个向量，分量不全是 1 和 -1"), diagonal, (1, 0), others, 0.25, 23.5),
+        (say("fourth powers, where the step shows", "四次方，看得出步长"), diagonal, (0, 1), [ones], 0.5, 25.75),
     ]
     return [
-        Case(name, (matrix, cubic, vectors, step), expected, tolerance=(1e-9, 1e-9))
-        for name, matrix, cubic, vectors, step, expected in asked
+        Case(name, (matrix, powers, vectors, step), expected, tolerance=(1e-9, 1e-9))
+        for name, matrix, powers, vectors, step, expected in asked
     ]
 
 
 def run_trace(function, args, case):
-    """The loss is w.Aw / 2 + cubic * sum(w ** 3) / 3; its gradient at w is A w + cubic * w ** 2."""
-    matrix, cubic, vectors, step = args
+    """The loss is w.Aw / 2 + cubic * sum(w ** 3) / 3 + quartic * sum(w ** 4) / 4; its gradient at w is
+    A w + cubic * w ** 2 + quartic * w ** 3."""
+    matrix, (cubic, quartic), vectors, step = args
 
     def gradient(weights):
-        return [sum(a * w for a, w in zip(row, weights)) + cubic * own * own for row, own in zip(matrix, weights)]
+        return [
+            sum(a * w for a, w in zip(row, weights)) + cubic * own**2 + quartic * own**3
+            for row, own in zip(matrix, weights)
+        ]
 
-    return function(gradient, [1.0, 1.0, 1.0], vectors, step)
+    return function(gradient, [1.0, 2.0, -1.0], vectors, step)
 
 
 def recall_cases(seed, quick):
@@ -87,6 +115,19 @@ def recall_cases(seed, quick):
             3 / 4,
         ),
         (say("negative scores", "负的分数"), [[-1.0, -2.0], [-3.0, -4.0]], 1, 0.5),
+        (
+            say("equal scores, and there is room for both", "分数相同，而两个都放得下"),
+            [[5.0, 5.0, 1.0], [2.0, 9.0, 1.0], [7.0, 3.0, 6.0]],
+            2,
+            1.0,
+        ),
+        (
+            say("two equal ones stand before it", "前面有两个分数相同"),
+            [[4.0, 9.0, 9.0], [2.0, 9.0, 1.0], [7.0, 3.0, 6.0]],
+            2,
+            2 / 3,
+        ),
+        (say("more items than queries", "项比查询多"), [[9.0, 1.0, 2.0, 3.0], [8.0, 4.0, 5.0, 6.0]], 2, 0.5),
     ]
     return [Case(name, (scores, k), expected, tolerance=(1e-9, 1e-9)) for name, scores, k, expected in asked]
 
@@ -98,6 +139,8 @@ def answers(right: int, wrong: int, lost: int, gained: int) -> tuple[list[float]
 
 
 def verdict_cases(seed, quick):
+    one_each = answers(9, 9, 1, 1)
+    at_the_margin = -metric("", [b - a for a, b in zip(*one_each)]).low
     asked = [
         (say("20 answers lost of 200", "200 个回答中丢了 20 个"), answers(90, 90, 20, 0), 0.05, "worse"),
         (say("6 lost, 6 gained of 400", "400 个中丢 6 个、得 6 个"), answers(200, 188, 6, 6), 0.05, "no worse"),
@@ -123,5 +166,15 @@ def verdict_cases(seed, quick):
             "undecided",
         ),
         (say("100 lost of 200", "200 个中丢了 100 个"), answers(60, 40, 100, 0), 0.05, "worse"),
+        (say("6 lost, 3 gained of 200", "200 个中丢 6 个、得 3 个"), answers(100, 91, 6, 3), 0.03, "undecided"),
+        (say("exactly at the margin", "恰好在余量上"), one_each, at_the_margin, "undecided"),
+        (
+            say(
+                "scores between 0 and 1: 30 a little lower, 10 much higher", "0 到 1 之间的分数：30 个略低，10 个高得多"
+            ),
+            ([0.5] * 40, [0.4] * 30 + [1.0] * 10),
+            0.05,
+            "no worse",
+        ),
     ]
     return [Case(name, (*pair, margin), expected) for name, pair, margin, expected in asked]

@@ -39,6 +39,9 @@ def scale_cases(seed, quick):
             (16.0, 0, True),
         ),
         (say("every step grows", "每一步都增长"), (8.0, 0, False, 2.0, 0.5, 1), (16.0, 0, False)),
+        # growth and backoff that are not each other's inverse, and a scale beyond the usual ones
+        (say("it grows by four", "增长为四倍"), (32768.0, 4, False, 4.0, 0.5, 5), (131072.0, 0, False)),
+        (say("it falls to an eighth", "减小到八分之一"), (0.5, 2, True, 2.0, 0.125, 5), (0.0625, 0, True)),
     ]
     return [Case(name, args, expected) for name, args, expected in asked]
 
@@ -50,6 +53,8 @@ def clip_cases(seed, quick):
         (say("twice the limit", "限度的两倍"), [6.0, 8.0], 5.0, 0.5),
         (say("each within the limit, together not", "单个都在限度内，合起来超过"), [3.0, 4.0], 4.0, 0.8),
         (say("one weight alone", "只有一个权重"), [16.0], 2.0, 0.125),
+        (say("a norm and a limit below 1", "范数和限度都小于 1"), [0.375, 0.5], 0.25, 0.4),
+        (say("three weights", "三个权重"), [1.0, 2.0, 2.0], 1.0, 1 / 3),
         (say("no gradient at all", "梯度全为零"), [0.0, 0.0], 1.0, 1.0),
     ]
     return [

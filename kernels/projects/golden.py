@@ -45,7 +45,7 @@ def leaky_cases(seed, quick):
         (4096, torch.half, 0.125, 2),
         (1000, torch.half, 0.25, 8),
         (33, torch.float32, 2.0, 4),
-        (100_003, torch.float32, 0.125, 8),
+        (100_003, torch.float32, 0.1, 3),  # a slope that half does not hold; more tiles than blocks
         (40_009, torch.half, -0.5, 7),
         (1 << 20, torch.half, 0.125, 8),
     )
@@ -110,6 +110,7 @@ def rope_cases(seed, quick):
         (7, 8, 128, torch.half, 4),
         (9, 4, 200, torch.float32, 4),
         (3, 2, 328, torch.half, 2),
+        (3, 255, 8, torch.half, 2),
         (256, 32, 128, torch.half, 8),
     )
     made = []
@@ -175,6 +176,7 @@ def cross_entropy_cases(seed, quick):
         (77, 1000, torch.half, 4),
         (3, 4001, torch.float32, 2),
         (2600, 40, torch.half, 2),
+        (5000, 8, torch.float32, 1),
         (256, 2048, torch.half, 8),
     )
     made = []
@@ -237,6 +239,10 @@ def group_norm_named(x, weight, bias, groups):
         (beside_counts, given(padded, (squares(padded) + beside * padded.square()) / (inside + beside))),
         (say("The variance is divided by one less than the number of elements.", "方差除以了元素数减一。"),
          given(mean, squares(mean) / max(inside - 1, 1))),
+        (say("eps is left out: it is added to the variance before the root.", "漏掉了 eps：应在开方之前加到方差上。"),
+         given(mean, right - EPS)),
+        (say("eps is added behind the root; it belongs to the variance.", "eps 加在了开方之后：应加到方差上。"),
+         given(mean, (right.sqrt() + EPS).square() - EPS)),
         (say("The mean is not taken away from x before it is scaled.", "缩放之前没有从 x 中减去均值。"),
          given(mean, right, 0)),
         (say("It is divided by the variance: the root of it is missing.", "除以的是方差：漏了开方。"),
@@ -260,18 +266,22 @@ def group_norm_named(x, weight, bias, groups):
 
 
 def group_norm_cases(seed, quick):
-    """(samples, groups, channels of a group, area, type, blocks); a mean far from 0 spoils E[x * x] - mean * mean."""
+    """(samples, groups, channels of a group, area, type, blocks, mean, deviation); a mean far from 0 spoils
+    E[x * x] - mean * mean, and a variance as small as eps shows what is done with eps."""
     sizes = (
-        (1, 1, 1, 16, torch.float32, 1),
-        (2, 3, 4, 49, torch.half, 2),
-        (1, 2, 5, 33, torch.float32, 8),
-        (3, 4, 2, 196, torch.half, 4),
-        (2, 2, 8, 401, torch.float32, 4),
-        (8, 32, 4, 784, torch.half, 8),
+        (1, 1, 1, 16, torch.float32, 1, 1, 1),
+        (2, 3, 4, 49, torch.half, 2, 1, 1),
+        (1, 2, 5, 33, torch.float32, 8, 200, 1),
+        (3, 4, 2, 196, torch.half, 4, 1, 1),
+        (2, 2, 8, 401, torch.float32, 4, 1, 1),
+        (2, 2, 3, 40, torch.float32, 2, 0, 0.004),
+        (8, 32, 4, 784, torch.half, 8, 1, 1),
     )
     made = []
-    for k, (samples, groups, channels, area, dtype, blocks) in enumerate(sizes[1:5] if quick else sizes):
-        x = (_x(seed + k, samples, groups * channels, area) + (200 if k == 2 else 1)).to(dtype)
+    for k, (samples, groups, channels, area, dtype, blocks, mean, deviation) in enumerate(
+        sizes[1:6] if quick else sizes
+    ):
+        x = (_x(seed + k, samples, groups * channels, area, scale=deviation) + mean).to(dtype)
         weight, bias = 1 + _x(seed + 50 + k, groups * channels, scale=0.3), _x(seed + 90 + k, groups * channels)
         made.append(
             Case(
@@ -291,6 +301,13 @@ def group_norm_cases(seed, quick):
 # ---- 03: operators of PyTorch
 
 
+def behind_nan(operator, args, case):
+    """The call, where memory that is free holds NaN: what a kernel does not write is no 0 by chance."""
+    for rows in (1, 2, 4, 8, 16, 20, 24, 32, 40, 48):
+        torch.full((rows, *args[0].shape[-1:]), torch.nan, dtype=args[0].dtype, device=args[0].device)
+    return operator(*args)
+
+
 def op_leaky(x, slope):
     return torch.where(x > 0, x, x * slope)
 
@@ -299,19 +316,33 @@ def op_leaky_cases(seed, quick):
     """Both types, tails, strides, nothing at all; what it cannot compute must be refused."""
     made = []
     for k, (shape, dtype, slope) in enumerate(
-        (((40,), torch.float32, 0.125), ((3, 5, 701), torch.half, 0.25), ((9, 1111), torch.float32, 2.0))
+        (
+            ((40,), torch.float32, 0.125),
+            ((3, 5, 701), torch.half, 0.25),
+            ((9, 1111), torch.float32, 2.0),
+            ((200_003,), torch.float32, 0.1),
+            ((5, 3001), torch.half, -0.5),
+        )
     ):
         x = _x(seed + k, *shape).to(dtype)
-        made.append(Case(f"shape={shape} {_name(dtype)} slope={slope}", (x, slope), op_leaky(x, slope)))
-    turned = _x(seed, 6, 50).T
+        made.append(Case(f"shape={shape} {_name(dtype)} slope={slope}", (x, slope), op_leaky(x, slope), run=behind_nan))
+    x, turned = made[2].args[0], _x(seed, 6, 50).T
+    part = _x(seed + 1, 9, 40)[2:, 3:30]
     whole = torch.arange(6, dtype=torch.int32)
+    one = torch.tensor(-1.5)
+    refused = Refuses(("float", "half", "dtype", "type", "类型"))
     return [
         *made,
+        Case("no dimensions", (one, 0.125), op_leaky(one, 0.125)),
         Case("transposed", (turned, 0.125), op_leaky(turned, 0.125).contiguous()),
+        Case("a part of a larger tensor", (part, 0.125), op_leaky(part, 0.125).contiguous()),
         Case("empty", (turned[:0].contiguous(), 0.125), turned[:0].contiguous()),
-        Case("int32", (whole, 0.125), Refuses(("float", "half", "dtype", "type", "类型"))),
+        Case("int32", (whole, 0.125), refused),
+        Case("float64", (turned.double().contiguous(), 0.125), refused),
+        Case("bfloat16", (turned.bfloat16().contiguous(), 0.125), refused),
         Case("meta", (x.half(), 0.125), x.half(), probe="meta"),  # a type that is no default
         Case("opcheck", (x, 0.125), None, probe="opcheck"),
+        Case("opcheck, transposed", (turned, 0.125), None, probe="opcheck"),  # Meta's strides are the operator's
     ]
 
 
@@ -322,15 +353,19 @@ def squared_relu(x):
 def op_squared_relu_cases(seed, quick):
     """Values; the gradient for an ordinary gradient and for that of sum(), which has strides of 0."""
     made = []
-    for k, shape in enumerate(((7,), (4, 9), (3, 3001))):
+    for k, shape in enumerate(((7,), (4, 9), (3, 3001), (200_003,))):
         x = _x(seed + k, *shape)
-        made.append(Case(f"shape={shape}", (x,), squared_relu(x)))
-    small = _x(seed + 9, 4, 9)
+        made.append(Case(f"shape={shape}", (x,), squared_relu(x), run=behind_nan))
+    small, turned = _x(seed + 9, 4, 9), _x(seed + 7, 6, 50).T
     return [
         *made,
+        Case("transposed", (turned,), squared_relu(turned).contiguous()),
         Case("gradients", (small,), squared_relu, FLOAT, probe="grad"),
-        Case("gradients, a longer one", (_x(seed + 8, 5, 1003),), squared_relu, FLOAT, probe="grad"),
+        Case("gradients, a longer one", (_x(seed + 8, 5, 40_007),), squared_relu, FLOAT, probe="grad"),
+        Case("gradients, transposed", (turned,), squared_relu, FLOAT, probe="grad"),
+        Case("a kernel for the way back", (small,), None, probe="back"),
         Case("opcheck", (small,), None, probe="opcheck"),
+        Case("opcheck, transposed", (turned,), None, probe="opcheck"),  # Meta's strides are the operator's
     ]
 
 
@@ -352,14 +387,30 @@ def op_rms_norm_cases(seed, quick):
             )
         )
     x, weight = _x(seed + 7, 13, 33), 1 + _x(seed + 57, 33, scale=0.3)
+    wide, of_wide = _x(seed + 8, 3, 4096), 1 + _x(seed + 58, 4096, scale=0.3)
+    turned = _x(seed + 9, 33, 13).T
+    exact = (5e-5, 1e-5)
     return [
         *made,
         Case(
             "three dimensions",
             (x.view(13, 3, 11), weight[:11], EPS),
             rms_norm(x.view(13, 3, 11), weight[:11], EPS),
-            (5e-5, 1e-5),
+            exact,
         ),
+        Case("eps=0.25, 3 rows of 4096", (wide, of_wide, 0.25), rms_norm(wide, of_wide, 0.25), exact),
+        Case("transposed", (turned, weight, EPS), rms_norm(turned, weight, EPS).contiguous(), exact),
         Case("gradients", (x, weight, EPS), rms_norm, (2e-4, 5e-5), probe="grad"),
+        Case(
+            "gradients, eps=0.25, 3 rows of 4096",
+            (wide, of_wide, 0.25),
+            rms_norm,
+            (2e-4, 5e-5),
+            probe="grad",
+            run=behind_nan,
+        ),
+        Case("gradients, transposed", (turned, weight, EPS), rms_norm, (2e-4, 5e-5), probe="grad"),
+        Case("a kernel for the way back", (x, weight, EPS), None, probe="back"),
         Case("opcheck", (x, weight, EPS), None, probe="opcheck"),
+        Case("opcheck, transposed", (turned, weight, EPS), None, probe="opcheck"),  # Meta's strides are the operator's
     ]

@@ -8,6 +8,7 @@ A case calls the operator through the dispatcher; its `probe` says how:
     opcheck   torch.library.opcheck in the three utilities that PrivateUse1 allows
     grad      backward with a gradient of its own, and with that of sum(); `expected` is the function that the operator
               computes, made of PyTorch's own operators: what autograd gives for it in double is right
+    back      the backward of sum() must launch a kernel, too
     queued    as call, right behind operators that produce its arguments and wait in the host's queue
     stream    the same on a stream of its own; the kernel must go there
     guard     the tensors lie on a second card (in a process of its own where this one has a single card)
@@ -15,6 +16,7 @@ A case calls the operator through the dispatcher; its `probe` says how:
 
 from __future__ import annotations
 
+import functools
 import os
 import pickle
 import re
@@ -128,7 +130,7 @@ def _clear(names: list[str]) -> None:
 
 
 def execute(text: str, filename: str) -> dict:
-    with _collecting(_libraries):
+    with _collecting(_libraries), _counting(filename):
         return launch.module(text, filename)
 
 
@@ -148,6 +150,38 @@ def _collecting(into: list):
         yield
     finally:
         torch.library.Library.__init__ = original
+
+
+@contextmanager
+def _counting(filename: str):
+    """Functions of that file that are registered raise where they return more than the schema says: PyTorch 2.13 reads
+    behind the end of its returns there, and the process ends."""
+    import torch
+
+    original = torch.library.Library.impl
+
+    def impl(self, op_name, fn, *args, **named):
+        code = getattr(fn, "__code__", None)
+        if code is None or code.co_filename != filename or not isinstance(op_name, str):
+            return original(self, op_name, fn, *args, **named)
+        name = op_name if "::" in op_name else f"{self.ns}::{op_name}"
+        schemas = torch._C._jit_get_schemas_for_operator(name.partition(".")[0])
+        most = max((len(s.returns) for s in schemas), default=0)
+
+        @functools.wraps(fn)
+        def counted(*given, **named):
+            result = fn(*given, **named)
+            if isinstance(result, (tuple, list)) and most > 1 and len(result) > most:
+                raise TypeError(f"{code.co_name} returns {len(result)} values, and the schema of {name} has {most}.")
+            return result
+
+        return original(self, op_name, counted, *args, **named)
+
+    torch.library.Library.impl = impl
+    try:
+        yield
+    finally:
+        torch.library.Library.impl = original
 
 
 # ---- judging a case
@@ -349,14 +383,16 @@ def _opcheck(spec: Spec, made: Operator, case: Case) -> Diagnosis | None:
     return None
 
 
+def _leaves(case: Case) -> tuple:
+    args = _arguments(case, launch.DEVICE)
+    return tuple(a.requires_grad_() if hasattr(a, "data_ptr") and a.is_floating_point() else a for a in args)
+
+
 def _grad(spec: Spec, made: Operator, case: Case) -> Diagnosis | None:
     import torch
 
     names = made.arguments
-    args = tuple(
-        a.requires_grad_() if hasattr(a, "data_ptr") and a.is_floating_point() else a
-        for a in _arguments(case, launch.DEVICE)
-    )
+    args = _leaves(case)
     wide = tuple(
         a.detach().double().requires_grad_() if hasattr(a, "data_ptr") and a.is_floating_point() else a
         for a in _arguments(case, "cpu")
@@ -394,6 +430,13 @@ def _grad(spec: Spec, made: Operator, case: Case) -> Diagnosis | None:
         numbers = {"op": made.name, "argument": names[i], "detail": inner}
         return Diagnosis("op-grad-missing" if found.key == "op-grad-missing" else "op-grad", numbers, map=found.map)
     return None
+
+
+def _back(spec: Spec, made: Operator, case: Case) -> Diagnosis | None:
+    y = _invoke(made, _leaves(case), case)
+    with launch.quietly() as seen:
+        y.sum().backward()
+    return None if seen.records else Diagnosis("op-no-launch-back", {"op": made.name})
 
 
 def _array(t):
@@ -448,5 +491,6 @@ _PROBES = {
     "schema": _schema,
     "opcheck": _opcheck,
     "grad": _grad,
+    "back": _back,
     "guard": _guard,
 }

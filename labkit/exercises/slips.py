@@ -150,6 +150,7 @@ def _python(ours: Template, joined: Joined) -> str:
             return messages.text("slip.append", code=_shown(node))
     always = {_called(n) for n in theirs if isinstance(n, ast.Call)} - _named(theirs)
     given = {n.arg for n in ast.walk(tree) if isinstance(n, ast.arg)}
+    given |= {n.id for n in mine if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}  # a value of their own
     bare = (_named(mine) & always) - {_called(n) for n in mine if isinstance(n, ast.Call)} - given
     return messages.text("slip.not-called", name=min(bare)) if bare else ""
 

@@ -185,7 +185,8 @@ def _of_sequences(got, expected, say) -> str:
         return " ".join(told[:3])
     apart = {got[k] - expected[k] for k in wrong} if numbers else set()
     if len(wrong) > 1 and apart in ({1}, {-1}):
-        return say("more-each" if apart == {1} else "less-each", count=len(wrong), n=len(expected))
+        key = "more" if apart == {1} else "less"
+        return say(f"{key}-{'all' if len(wrong) == len(expected) else 'each'}", count=len(wrong), n=len(expected))
     if len(wrong) == 1 and len(expected) > 1:
         k = wrong[0]
         inner = remark(got[k], expected[k])

@@ -94,6 +94,25 @@ def test_what_opcheck_sees(function, wanted):
     assert wanted in (key(op), key(op, "opcheck"))
 
 
+def test_more_results_than_the_schema_has():
+    """PyTorch 2.13 ends the process there."""
+    body = 'lib.define("twice(Tensor x) -> (Tensor, Tensor)")\ndef two(x):\n    return {}\n'
+    body += 'lib.impl("twice", two, "PrivateUse1")\n'
+    x = torch.linspace(-2, 2, 12).reshape(3, 4)
+    wanted = (torch.nn.functional.silu(x) * x, x)
+    assert key(made(body.format("launched(x), x.clone()")), expected=wanted) == "right"
+    assert key(made(body.format("launched(x), x.clone(), x.clone()")), expected=wanted) == "op-raised"
+
+
+def test_the_way_back_without_a_kernel():
+    def backward(way):
+        function = f"lambda ctx, grad: {way}"
+        return f'{META}torch.library.register_autograd("tried::twice", {function}, lib=lib)\n'
+
+    assert key(plain(backward("2 * grad")), "back") == "op-no-launch-back"
+    assert key(plain(backward("launched(grad.contiguous())")), "back") == "right"
+
+
 def test_refusals():
     op = plain()
     x = torch.ones(4, 4)

@@ -90,6 +90,7 @@ PYTHON = '''def f(source, things):
         ("edited = source / 2", ""),
         ("things.sort()\nedited = things", ""),
         ("edited = Kind", "`Kind` stands without ()"),
+        ("Kind = source / 2\nedited = Kind", ""),  # a value of their own, with that name
         ("edited = Kind() + source", ""),
         ("edited = map(Kind, things)", ""),
         ("edited = dist.all_reduce(source)", "works in place and gives None"),
@@ -392,6 +393,7 @@ def test_a_finding_names_a_mistake_only_where_the_text_is_alike():
         (["a"], ["b", "c"], "Missing in it: 'b', 'c'; too much: 'a'"),
         ([-0.5, 0.5], [0.5, -0.5], "All signs"),
         ([9, 4, 3], [8, 4, 2], "2 of 3 elements are one too many"),
+        ([9, 5], [8, 4], "Each of the 2 elements is one too many"),
         ([3, 1, 2], [1, 2, 3], "another order"),
         ([5, 5, 6, 7], [5, 6, 7, 8], "From element 1 on"),
         ([6, 7, 8, 8], [5, 6, 7, 8], "Each element but the last"),
