@@ -127,8 +127,8 @@ def _unsynchronised(c: Case) -> Iterator[Finding]:
         if not r["kernels"] and not r["copies"]:
             continue
         if r["kind"] != "host":  # events of one stream know nothing of another: the work ran beside them
-            if r["busy_us"] > 1.25 * r["value_us"]:
-                left = r["busy_us"] - r["value_us"]
+            if r["busy_us"] > 1.25 * r["value_us"] or r["beside_us"] > 0:
+                left = max(r["busy_us"] - r["value_us"], r["beside_us"])
                 yield c.find("no_sync", r["line"], "beside", us=r["value_us"], busy=r["busy_us"], left=left)
             continue
         if any(r["open"]) and r["waits"]:  # other requests are in flight, and it is their work that is left

@@ -250,10 +250,20 @@ def _limited(function, limits: dict[str, float]):
 # ---- from the run to facts about each region
 
 
+def _beside(inside: list, marks: list[tuple], end: float) -> float:
+    """ns that work is still under way when the event that ends the region is there, where none of it is on the event's
+    stream: the two events time nothing of it. marks: (issued, stream, done) of each record of an event."""
+    at = bisect.bisect_left(marks, (end,))
+    if at == len(marks) or not inside or any(t.stream == marks[at][1] for t in inside):
+        return 0.0
+    return max(0.0, max(t.end for t in inside) - marks[at][2])
+
+
 def _facts(notes: clocks.Notes, session, found=None) -> list[dict]:
     """A dict for each measurement. found: the share of a region's inputs in the L2, for whoever asked for it."""
     tasks = [t for t in session.tasks if not t.kind.startswith("event")]
     issued = [t.issued for t in tasks]
+    marks = sorted((t.issued, t.stream, t.end) for t in session.tasks if t.kind == "event_record")
 
     def works(r: Region) -> set:
         inside = tasks[bisect.bisect_left(issued, r.start) : bisect.bisect_right(issued, r.end)]
@@ -308,6 +318,7 @@ def _facts(notes: clocks.Notes, session, found=None) -> list[dict]:
                 ],
                 "held": found and found(region),
                 "busy_us": _covered(inside) / 1e3,
+                "beside_us": _beside(inside, marks, region.end) / 1e3 if region.kind == "event" else 0.0,
                 "kernels": sum(t.kind == "kernel" for t in inside),
                 "names": sorted({t.name for t in inside if t.kind == "kernel"}),
                 "shapes": sorted({t.shape for k in inside for t in (*k.inputs, *k.outputs) if k.kind == "kernel"}),
