@@ -192,9 +192,8 @@ def run_space(function, args, case):
     lengths.append(len(many))
     drawn = many[len(ends) :]
     sides = [s for shape in drawn for s in shape[2:]]
-    fits = all(
-        n == 1 and c % 16 == 0 and 16 <= c <= 128 and 1 <= min(h, w) <= max(h, w) <= 63 for n, c, h, w in [*first, *many]
-    )
+    every = [*first, *many]
+    fits = all(n == 1 and c % 16 == 0 and 16 <= c <= 128 and 1 <= min(h, w) <= max(h, w) <= 63 for n, c, h, w in every)
     small = sum(s < 8 for s in sides) / max(1, len(sides))
     odd = any(s & (s - 1) for s in sides)
     ahead = first[:4] == ends or (say("elsewhere", "在别处") if {*ends} <= {*first} else False)
@@ -243,7 +242,7 @@ def verdict_cases(seed, quick):
 
 def run_verdict(function, args, case):
     """On a device that becomes slower all the time, or slower and faster, and where the second of two runs is slower.
-    Right is a verdict out of about `count` pairs: a run to warm up or a third one in a pair are the learner's choice."""
+    Right is a verdict out of about `count` pairs: a run to warm up or a third one in a pair are up to the learner."""
     ratio, second, count, drift, seed = args
 
     def once():
