@@ -105,7 +105,7 @@ ROWS = 151_674
 
 
 def choose_cases(seed, quick):
-    """Far from where the two ways take the same time, but for one that SYNC decides and eight that each term decides."""
+    """Far from where the two ways take the same time, but for one that SYNC decides and eight for single terms."""
     asked = (
         (say("all ids alike rare", "所有 id 都很少出现"), (8192, 80, 0.0, False, False), "scatter"),
         (say("one id alone", "只有一个 id"), (8192, 80, 1.0, False, False), "segments"),
