@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 
 import torch
@@ -152,58 +153,112 @@ def row_cases(seed, quick):
 
 
 def space_cases(seed, quick):
+    counts = [60, 4, 61, MANY]
     expected = {
         say("the same for one seed", "同一 seed 相同"): True,
         say("others for another", "不同 seed 不同"): True,
-        say("count", "个数"): 60,
+        say(f"how many, asked for {counts}", f"要求 {counts} 个时的个数"): counts,
         say("the extremes first", "极端形状在前"): True,
         say("in range", "在范围内"): True,
         say("sides that are no power of two", "有边长不是 2 的幂"): True,
         say("small and large sides alike", "小边长与大边长一样常见"): True,
         say("sides of one shape that differ", "有形状的高和宽不同"): True,
         say("several numbers of channels", "通道数有多种"): True,
+        say(f"sides that never come among {MANY:,}", f"{MANY:,} 个形状中从未出现的边长"): _written([]),
+        say("channels that never come", "从未出现的通道数"): _written([]),
+        say("whole exponents equally often", "指数的各整数段同样常见"): True,
+        say("the module's random is left alone", "没有动模块自己的 random"): True,
     }
-    return [Case(f"seed={seed + i}", (seed + i, 60), expected) for i in range(1 if quick else 3)]
+    return [Case(f"seed={seed + i}", (seed + i, counts), expected) for i in range(1 if quick else 3)]
+
+
+def _written(numbers) -> str:
+    return ", ".join(map(str, sorted(numbers)[:12])) + ", ..." * (len(numbers) > 12) or say("none", "无")
+
+
+MANY = 6000  # shapes in which everything that can be drawn comes
 
 
 def run_space(function, args, case):
-    seed, count = args
+    seed, counts = args
     ends = [(1, 16, 1, 1), (1, 16, 1, 63), (1, 16, 63, 1), (1, 128, 63, 63)]
     random.seed(5)
-    first = [tuple(s) for s in function(seed, count)]
-    again, other = function(seed, count), function(seed + 100, count)
-    sides = [s for shape in first[4:] for s in shape[2:]]
-    fits = all(n == 1 and c % 16 == 0 and 16 <= c <= 128 and 1 <= min(h, w) <= max(h, w) <= 63 for n, c, h, w in first)
+    state = random.getstate()
+    first = [tuple(s) for s in function(seed, counts[0])]
+    left_alone = random.getstate() == state
+    again, other = function(seed, counts[0]), function(seed + 100, counts[0])
+    lengths = [len(first), *(len(function(seed, n)) for n in counts[1:-1])]
+    many = function(seed, counts[-1])
+    lengths.append(len(many))
+    drawn = many[len(ends) :]
+    sides = [s for shape in drawn for s in shape[2:]]
+    every = [*first, *many]
+    fits = all(n == 1 and c % 16 == 0 and 16 <= c <= 128 and 1 <= min(h, w) <= max(h, w) <= 63 for n, c, h, w in every)
     small = sum(s < 8 for s in sides) / max(1, len(sides))
     odd = any(s & (s - 1) for s in sides)
     ahead = first[:4] == ends or (say("elsewhere", "在别处") if {*ends} <= {*first} else False)
-    alike = 0.3 < small < 0.7 or (
+    alike = 0.45 < small < 0.55 or (
         say("no small ones", "没有小边长")
         if not small
         else say("too few small ones", "小边长太少")
         if small < 0.5
-        else False
+        else say("too few large ones", "大边长太少")
     )
-    apart = any(h != w for _, _, h, w in first[4:])
-    channels = len({c for _, c, _, _ in first[4:]}) > 1
-    said = again == first, other != first, len(first), ahead, fits, odd, alike, apart, channels
-    return dict(zip(case.expected, said))
+    apart = any(h != w for _, _, h, w in drawn)
+    channels = {c for _, c, _, _ in drawn}
+    never = _written({*range(1, 64)} - {*sides}), _written({*range(16, 129, 16)} - channels)
+    said = again == first, other != first, lengths, ahead, fits, odd, alike, apart, len(channels) > 1, *never
+    return dict(zip(case.expected, (*said, _octaves(drawn), left_alone)))
+
+
+def _octaves(shapes):
+    """True where a sixth of the heights, and of the widths, lies from each power of two up to the next."""
+    for at, name in ((2, say("heights", "高")), (3, say("widths", "宽"))):
+        for e in range(6):
+            share = sum(2**e <= shape[at] < 2 ** (e + 1) for shape in shapes) / max(1, len(shapes))
+            if not 0.13 < share < 0.21:
+                to = f"{2**e}..{2 ** (e + 1) - 1}"
+                return say(f"{name} {to}: {share:.0%}, not 17 %", f"{name} {to}：{share:.0%}，应为 17 %")
+    return True
+
+
+# (what b takes against a, what the second of two runs takes against the first, pairs, how the device drifts, verdict)
+DEVICES = (
+    (1.0, 1.02, 800, "slower", "same"),
+    (0.95, 1.02, 400, "slower", "faster"),
+    (1.05, 1.02, 400, "slower", "slower"),
+    (1.0, 1.003, 300, "slower", "same"),
+    (0.97, 1.01, 500, "in waves", "faster"),
+)
 
 
 def verdict_cases(seed, quick):
-    """(what b takes against a, verdict)."""
-    kinds = ((1.0, "same"), (0.95, "faster"), (1.05, "slower"))
-    return [Case(f"b / a = {ratio}", (ratio, seed), expected) for ratio, expected in kinds]
+    def name(ratio, second, count, drift):
+        waves = say(", in waves", "，时快时慢") if drift == "in waves" else ""
+        return say(f"b / a = {ratio}, second {second}{waves}", f"b / a = {ratio}，后一次 {second}{waves}")
+
+    return [Case(name(*rest), (*rest, seed), verdict) for *rest, verdict in DEVICES]
 
 
 def run_verdict(function, args, case):
-    """On a device that becomes slower all the time, and where the second of two runs is slower by a fiftieth."""
-    ratio, seed = args
-    r, calls = random.Random(seed + 1), []
+    """On a device that becomes slower all the time, or slower and faster, and where the second of two runs is slower.
+    Right is a verdict out of about `count` pairs: a run to warm up or a third one in a pair are up to the learner."""
+    ratio, second, count, drift, seed = args
 
-    def take(program):
-        calls.append(program)
-        drift = 1 + len(calls) / 2000
-        return 10 * (ratio if program == "b" else 1) * drift * (1.02 if len(calls) % 2 == 0 else 1) * r.gauss(1, 0.01)
+    def once():
+        r, calls = random.Random(seed + 1), []
 
-    return function(take, "a", "b", 400, seed)
+        def take(program):
+            calls.append(program)
+            at = len(calls)
+            slower = 1 + at / 2000 if drift == "slower" else 1 + 0.35 * math.sin(at / 12)
+            return 10 * (ratio if program == "b" else 1) * slower * (second if at % 2 == 0 else 1) * r.gauss(1, 0.01)
+
+        return function(take, "a", "b", count, seed), calls
+
+    verdict, calls = once()
+    if not 2 * count <= len(calls) <= 3 * count + 20:
+        return say(f"{len(calls)} runs for {count} pairs", f"{count} 对却运行了 {len(calls)} 次")
+    if once()[1] != calls:
+        return say("another order of the runs for the same seed", "同一 seed 的运行顺序不同")
+    return verdict

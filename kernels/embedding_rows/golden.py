@@ -74,7 +74,7 @@ def cut(ids: list[int], cores: int) -> list[int]:
 def runs_cases(seed, quick):
     """(places, width, rows of the table, cores): every id its own, few ids, one id, a core without places; the last has
     many short runs, where a store too many for each costs most."""
-    sizes = ((24, 16, 200, 1), (96, 40, 12, 3), (50, 80, 1, 1), (60, 24, 2, 4), (260, 16, 100, 4))
+    sizes = ((24, 16, 200, 1), (96, 37, 12, 3), (50, 80, 1, 1), (60, 24, 2, 4), (260, 16, 100, 4))
     cases = []
     for i, (count, width, rows, cores) in enumerate(sizes):
         grad, ids = _drawn(seed + i, count, width, 0, rows)
@@ -94,6 +94,9 @@ def edges_cases(seed, quick):
         (say("one id", "只有一个 id"), [5] * 7, 3),
         (say("shares that do not come out even", "分不均匀"), [0, 1, 2, 3, 4, 5, 6], 3),
         (say("more cores than places", "核比位置多"), [4, 9], 4),
+        (say("ids with gaps", "id 不连续"), [2, 2, 2, 2, 7, 7, 7, 9, 9, 30], 3),
+        (say("one core", "一个核"), [3, 3, 8], 1),
+        (say("no ids", "没有 id"), [], 3),
     )
     return [Case(name, (ids, cores), cut(ids, cores)) for name, ids, cores in asked]
 
@@ -102,7 +105,7 @@ ROWS = 151_674
 
 
 def choose_cases(seed, quick):
-    """Far from where the two ways take the same time, but for one that SYNC decides and six that each term decides."""
+    """Far from where the two ways take the same time, but for one that SYNC decides and eight for single terms."""
     asked = (
         (say("all ids alike rare", "所有 id 都很少出现"), (8192, 80, 0.0, False, False), "scatter"),
         (say("one id alone", "只有一个 id"), (8192, 80, 1.0, False, False), "segments"),
@@ -115,6 +118,16 @@ def choose_cases(seed, quick):
         (say("few ids, one of them frequent", "id 不多，其中一个频繁"), (512, 80, 0.15, False, False), "scatter"),
         (say("16-bit rows", "16 位的行"), (8192, 80, 0.0, True, False), "segments"),
         (say("waits longer than the sort alone", "等待比单独排序长"), (8192, 80, 0.05, False, False), "scatter"),
+        (
+            say("16-bit rows, waits and table together too long", "16 位的行，等待与表合起来过长"),
+            (8192, 13, 0.025, True, False),
+            "segments",
+        ),
+        (
+            say("16-bit rows, which move as float", "16 位的行，按 float 搬运"),
+            (131_072, 150, 0.012, True, False),
+            "scatter",
+        ),
         (say("16-bit rows, short and few", "16 位的行，又短又少"), (2048, 12, 0.0, True, False), "scatter"),
         (say("16-bit rows, a little longer", "16 位的行，稍长"), (2048, 13, 0.0, True, False), "segments"),
         (say("16-bit rows, very many", "16 位的行，非常多"), (131_072, 200, 0.0, True, False), "segments"),
@@ -130,5 +143,6 @@ def choose_cases(seed, quick):
         ),
         (say("what moves hides too little of it", "搬运盖住得太少"), (8192, 1000, 0.12, False, False), "segments"),
         (say("the same bits each time", "每次结果逐位相同"), (8192, 4096, 0.0, False, True), "segments"),
+        (say("the same bits, few short rows", "逐位相同，行少而短"), (512, 80, 0.0, False, True), "segments"),
     )
     return [Case(name, args, expected) for name, args, expected in asked]

@@ -13,7 +13,17 @@ SHARE = 256
 
 
 def program_cases(seed, quick):
-    return [Case(f"n={n}", (n,), [f"0 of {n} wrong"]) for n in ((700,) if quick else (256, 700, 5000))]
+    def expected(n):
+        return {"printed": [f"0 of {n} wrong"], "launches": [f"twice<<<{-(-n // SHARE)}>>>"]}
+
+    return [Case(f"n={n}", (n,), expected(n)) for n in ((700,) if quick else (256, 700, 5000))]
+
+
+def run_launch(result, case):
+    """What the program printed, and every launch of it; nothing of these where it has launched nothing, which the check
+    tells itself."""
+    launches = [f"{one.kernel}<<<{one.blocks}>>>" for one in result.launches for _ in one.us]
+    return {"printed": result.output.split("\n")[:-1], "launches": launches or case.expected["launches"]}
 
 
 def say(en: str, zh: str) -> str:
@@ -24,6 +34,7 @@ def facts() -> dict:
     """What a right CMakeLists.txt comes to."""
     return {
         "cmake": say("accepts every line", "接受每一行"),
+        say("the project's name", "工程名"): "first",
         say("find_package(ASC)", "find_package(ASC)"): say("before project", "在 project 之前"),
         say("languages", "语言"): "ASC CXX",
         say("demo is built of", "demo 的源文件"): "main.cpp twice.asc",
@@ -53,8 +64,12 @@ def run_cmake(function, args, case):
         sources = (
             " ".join(sorted(p.name for p in demo.sources)) if demo and demo.kind == "exe" else say("nothing", "无")
         )
-    found, at = facts(), {word: text.lower().find(word) for word in ("find_package(asc", "project(")}
-    _, package, language, built, linked = found
+    found, lower = facts(), text.lower()
+    at = {"find_package(asc": -1, "project(": lower.find("project(")}
+    if asked := re.search(r"find_package\s*\(\s*asc\s*[\s)]", lower):
+        at["find_package(asc"] = asked.start()
+    _, name, package, language, built, linked = found
+    found[name] = re.split(r"[\s()]+", text[at["project("] :])[1]
     if at["find_package(asc"] < 0:
         found[package] = say("missing", "缺少")
     elif at["find_package(asc"] > at["project("]:
@@ -68,9 +83,17 @@ def run_cmake(function, args, case):
     found[built] = sources
     if sources == "main.cpp":
         found[built] += say(", which calls launch_twice of another file", "，它调用另一个文件中的 launch_twice")
-    given = re.findall(r"\bLINKER_LANGUAGE\s+\"?(\w+)", text)
+    given = re.findall(
+        r"set_target_properties\s*\([^)]*\bdemo\s[^)]*\bPROPERTIES\s[^)]*\bLINKER_LANGUAGE\s+\"?(\w+)"
+        r"|set_property\s*\(\s*TARGET\s[^)]*\bdemo\s[^)]*\bPROPERTY\s+LINKER_LANGUAGE\s+\"?(\w+)",
+        text,
+        re.IGNORECASE,
+    )
+    given = ["".join(pair) for pair in given]
     if given and given[-1] != "ASC":
         found[linked] = given[-1]
     elif not given:
         found[linked] = say("CMake's own choice of two", "CMake 在两者中自行选择")
+        if "LINKER_LANGUAGE" in text:
+            found[linked] += say(": demo has no such property", "：demo 没有这个属性")
     return found

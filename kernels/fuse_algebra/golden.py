@@ -9,14 +9,15 @@ from torch import nn
 
 from labkit.exercises import Case
 
-SHAPES = ((3, 8, 3, True), (4, 4, 1, False), (2, 6, 5, True))  # channels in and out, kernel, whether there is a bias
+# channels in and out, kernel, whether there is a bias, the norm's eps
+SHAPES = ((3, 8, 3, True, 1e-5), (4, 4, 1, False, 1e-3), (2, 6, 5, True, 0.25))
 
 
-def layers(channels: int, out: int, kernel: int, bias: bool, seed: int) -> tuple[nn.Module, nn.Module, torch.Tensor]:
+def layers(channels: int, out: int, kernel: int, bias: bool, eps: float, seed: int):
     """A convolution, a batch norm as training leaves it, an input; in fp64, so that only the algebra can be wrong."""
     g = torch.Generator().manual_seed(seed)
     conv = nn.Conv2d(channels, out, kernel, padding=kernel // 2, bias=bias).double()
-    norm = nn.BatchNorm2d(out).double().eval()
+    norm = nn.BatchNorm2d(out, eps=eps).double().eval()
     with torch.no_grad():
         for t in (*conv.parameters(), norm.weight, norm.bias, norm.running_mean):
             t.copy_(torch.randn(t.shape, generator=g, dtype=torch.float64))
@@ -26,8 +27,8 @@ def layers(channels: int, out: int, kernel: int, bias: bool, seed: int) -> tuple
 
 def fold_cases(seed, quick):
     made = []
-    for i, (c, o, k, b) in enumerate(SHAPES):
-        conv, norm, _ = layers(c, o, k, b, seed + i)
+    for i, (c, o, k, b, eps) in enumerate(SHAPES):
+        conv, norm, _ = layers(c, o, k, b, eps, seed + i)
         with torch.no_grad():
             scale = norm.weight / torch.sqrt(norm.running_var + norm.eps)
             before = torch.zeros_like(norm.bias) if conv.bias is None else conv.bias
@@ -35,18 +36,27 @@ def fold_cases(seed, quick):
                 "weight": conv.weight * scale.reshape(-1, 1, 1, 1),
                 "bias": (before - norm.running_mean) * scale + norm.bias,
                 "the same output": True,
+                "changed": "nothing",
             }
-        name = f"{c} to {o} channels, kernel {k}{'' if b else ', no bias'}"
-        made.append(Case(name, (c, o, k, b, seed + i), right, tolerance=(1e-6, 1e-8)))
+        name = f"{c} to {o} channels, kernel {k}{'' if b else ', no bias'}, eps {eps:g}"
+        made.append(Case(name, (c, o, k, b, eps, seed + i), right, tolerance=(1e-9, 1e-12)))
     return made
 
 
 def run_fold(function, args, case):
     conv, norm, x = layers(*args)
     with torch.no_grad():
+        right, held = norm(conv(x)), {**named("conv", conv), **named("norm", norm)}
+        before = {name: t.clone() for name, t in held.items()}
         weight, bias = function(conv.weight, conv.bias, norm)
         got = nn.functional.conv2d(x, weight, bias, padding=conv.padding)
-        return {"weight": weight, "bias": bias, "the same output": bool(torch.allclose(got, norm(conv(x))))}
+        changed = ", ".join(name for name, t in held.items() if not torch.equal(t, before[name])) or "nothing"
+        same = bool(torch.allclose(got, right))
+        return {"weight": weight, "bias": bias, "the same output": same, "changed": changed}
+
+
+def named(layer: str, module: nn.Module) -> dict[str, torch.Tensor]:
+    return {f"{layer}.{name}": t for name, t in module.state_dict(keep_vars=True).items() if t.is_floating_point()}
 
 
 def may_cases(seed, quick):
@@ -57,6 +67,7 @@ def may_cases(seed, quick):
         case("at rest, one reader", True),
         case("in training mode", False, training=True),
         case("two readers", False, users=2),
+        case("five readers", False, users=5),
         case("no running statistics", False, track_running_stats=False),
         case("no gamma and beta", True, affine=False),
         case("in training mode, no statistics", False, training=True, track_running_stats=False),
@@ -85,7 +96,7 @@ def drawn_chain(draw: random.Random) -> tuple[tuple[str, ...], list[str]]:
 def first_cases(seed, quick):
     draw = random.Random(seed)
     return [
-        Case(" then ".join(names), (names,), expected)
+        Case(" then ".join(names) or "no operator", (names,), expected)
         for names, expected in (
             (("conv", "norm", "relu"), ["conv", "relu"]),
             (("conv", "relu", "norm"), ["conv", "relu", "norm"]),
@@ -93,6 +104,9 @@ def first_cases(seed, quick):
             (("conv", "norm", "conv", "norm", "relu"), ["conv", "conv", "relu"]),
             (("conv", "norm", "norm"), ["conv", "norm"]),
             (("norm", "relu", "conv"), ["norm", "relu", "conv"]),
+            (("deconv", "norm", "conv", "layer_norm"), ["deconv", "norm", "conv", "layer_norm"]),
+            (("norm",), ["norm"]),
+            ((), []),
             *(drawn_chain(draw) for _ in range(4 * (seed != 0))),
         )
     ]

@@ -91,6 +91,9 @@ SYSTEMS = {
     "the host decides afterwards": ((420, 100, 400, 9, 4), (140, 130, 90, 6, 4)),
     "another one decides": ((420, 400, 100, 9, 4), (140, 90, 130, 6, 4)),
     "a busy device": ((300, 60, 280, 9, 4), (110, 20, 95, 4, 4)),
+    "exactly as many": ((300, 186, 120, 9, 4), (120, 60, 55, 4, 4)),
+    "nearly": ((278, 90, 152.5, 100, 4), (100, 40, 50, 58, 2)),
+    "a little more than asked": ((290, 96, 160, 100, 50), (100, 40, 50, 53, 26)),
 }
 ZH = {
     "small tables": "小表",
@@ -101,6 +104,9 @@ ZH = {
     "the device decides": "由设备决定",
     "another one decides": "之后由另一方决定",
     "a busy device": "忙设备",
+    "exactly as many": "恰好达到",
+    "nearly": "差一点",
+    "a little more than asked": "略多于要求",
 }
 WHAT = ("latency", "host", "device", "results", "tables")
 
@@ -128,7 +134,7 @@ def focus(x: torch.Tensor) -> torch.Tensor:
 def focus_cases(seed, quick):
     """The weight is settled by its size, so it is compared itself; that it is right, a convolution says."""
     g, made = generator(seed), []
-    for channels, out, kernel, side in ((3, 4, 3, 8), (1, 2, 1, 6), (2, 3, 5, 12), (2, 2, 2, 8)):
+    for channels, out, kernel, side in ((3, 4, 3, 8), (1, 2, 1, 6), (2, 3, 5, 12), (2, 2, 2, 8), (1, 2, 4, 8)):
         x, weight = eighths(2, channels, side, side, g=g), eighths(out, 4 * channels, kernel, kernel, g=g)
         # [out, column's slice, row's slice, channels, row, column], put in the order of the places
         by_place = weight.view(out, 2, 2, channels, kernel, kernel).permute(0, 3, 4, 2, 5, 1)
@@ -143,12 +149,22 @@ def focus_cases(seed, quick):
 # ---- two products as one
 
 
+def run_concat(function, args, case):
+    """Weight and bias, and which of the two layers' tensors are no longer what they were."""
+    before = [t.clone() for t in args]
+    weight, bias = function(*args)
+    names = zip(("of_x", "x_bias", "of_h", "h_bias"), args, before)
+    changed = ", ".join(name for name, now, then in names if not torch.equal(now, then))
+    return {"weight": weight, "bias": bias, "changed": changed or say("nothing", "无")}
+
+
 def concat_cases(seed, quick):
     g, made = generator(seed), []
     for inputs, width in ((3, 4), (8, 8), (6, 2)):
         shapes = (4 * width, inputs), (4 * width,), (4 * width, width), (4 * width,)
         of_x, x_bias, of_h, h_bias = (eighths(*s, g=g) for s in shapes)
-        want = torch.hstack([of_x, of_h]), x_bias + h_bias
+        both = torch.hstack([of_x, of_h]), x_bias + h_bias
+        want = {"weight": both[0], "bias": both[1], "changed": say("nothing", "无")}
         name = say(f"{inputs} inputs, width {width}", f"{inputs} 个输入，宽度 {width}")
         made.append(Case(name, (of_x, x_bias, of_h, h_bias), want, tolerance=(0, 0)))
     return made

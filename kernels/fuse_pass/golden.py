@@ -47,6 +47,21 @@ def beside(gate, up):
     return s * up + t
 
 
+def middle(gate, up):
+    s = F.silu(gate)
+    t = s + up
+    q = F.relu(t)
+    return s * q + t
+
+
+def apart(gate, up):
+    s = F.silu(gate)
+    t = s + up
+    q = F.relu(t)
+    r = q + s
+    return s * r
+
+
 def graph_of(function) -> tuple[fx.Graph, list[fx.Node]]:
     """The graph, and in it silu, the product, and what stands between them."""
     graph = fx.symbolic_trace(function).graph
@@ -65,12 +80,15 @@ def inside_cases(seed, quick):
         Case("silu(gate) is added twice later", ("often",), False),
         Case("what stands between is added later", ("halfway",), False),
         Case("what stands between is read outside alone", ("beside",), False),
+        Case("the second of four is added later", ("middle",), False),
+        Case("read inside, neither by the next one nor by the last one alone", ("apart",), True),
+        Case("one node alone, read outside", ("shared", "the result alone"), True),
     ]
 
 
 def run_inside(function, args, case):
     _, match = graph_of(globals()[args[0]])
-    return bool(function(match))
+    return bool(function(match[-1:] if args[1:] else match))
 
 
 REGIONS = (
@@ -84,6 +102,10 @@ REGIONS = (
     ("the first one changes its argument", ["linear", "silu_", "mul"], [1, 2], False),
     ("the last one changes its argument", ["linear", "silu", "mul_"], [1, 2], True),
     ("three in a row", ["linear", "relu_", "silu", "add", "mul", "add_"], [2, 3, 4], True),
+    ("another change between", ["silu", "clamp_", "mul"], [0, 2], False),
+    ("the last one's name stands before as well", ["mul", "silu", "div_", "mul"], [1, 3], False),
+    ("a change far behind the first", ["silu", "linear", "relu", "add", "sub_", "mul"], [0, 5], False),
+    ("one place, which changes its argument", ["linear", "silu_", "mul"], [1], True),
 )
 
 
@@ -110,6 +132,13 @@ def take_cases(seed, quick):
         ("as many in another shape", "npu", "npu", half, half, (4, 8), (8, 4), False),
         ("as many rows, in two axes", "npu", "npu", half, half, (6, 8), (2, 3, 8), False),
         ("double", "npu", "npu", torch.float64, torch.float64, (4, 8), (4, 8), False),
+        ("integers of 32 bits", "npu", "npu", torch.int32, torch.int32, (4, 8), (4, 8), False),
+        ("8-bit floats", "npu", "npu", torch.float8_e5m2, torch.float8_e5m2, (4, 8), (4, 8), False),
+        ("half and bfloat16", "npu", "npu", half, torch.bfloat16, (4, 8), (4, 8), False),
+        ("both without data", "meta", "meta", half, half, (4, 8), (4, 8), False),
+        ("three axes", "npu", "npu", half, half, (2, 3, 8), (2, 3, 8), True),
+        ("three axes, the middle one another", "npu", "npu", half, half, (2, 3, 8), (2, 5, 8), False),
+        ("one axis", "npu", "npu", single, single, (8,), (8,), True),
         *drawn_pairs(seed),
     )
     return [Case(name, tuple(rest[:-1]), rest[-1]) for name, *rest in asked]

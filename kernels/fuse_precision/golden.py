@@ -23,6 +23,8 @@ PLACES = (
     ("half, 4,096 terms that cancel", 11, 0.5, 4096, 2048.0),
     ("float, 4,096 terms", 24, 64.0, 4096, 2048.0),
     ("bfloat16, 64 terms", 8, 16.0, 64, 64.0),
+    ("half, 1,000 terms", 11, 2.0, 1000, 900.0),
+    ("float, 7 terms", 24, 3.0, 7, 5.0),
 )
 
 
@@ -60,11 +62,12 @@ KEPT = (("nothing",), ("silu",), ("mul",), ("silu", "mul"))
 
 
 def which_cases(seed, quick):
-    """Four that one model explains exactly; four that another measure than the sum of squares explains by another."""
+    """Four that one model explains exactly; five that another measure than the sum of squares explains by another."""
     made = [Case(f"without the rounding of {' and '.join(k)}", (seed + i, k), sorted(k)) for i, k in enumerate(KEPT)]
     models = models_of(seed)
     for name, change, measure in (
         (say("all a little too large or too small", "全部略微偏大或偏小"), shifted, lambda d: d.sum().abs()),
+        (say("a third of the rows another's", "三分之一的行是另一种"), some_rows, lambda d: d[:8].square().sum()),
         (say("one element far off", "有一个元素偏得很远"), one_far, lambda d: d.abs().max()),
         (say("many elements a little off", "许多元素略有偏差"), many_near, lambda d: d.abs().sum()),
         (say("of another size", "整体大小不同"), as_long, None),
@@ -105,8 +108,13 @@ def tells(models, pair, change, measure):
 
 
 def shifted(near, other):
-    """By the sum of the differences: those to the other model are of both signs and add up to nothing."""
-    return near + (other - near).mean()
+    """By the sum of the differences, of a row too: those to the other model are of both signs and add up to nothing."""
+    return near + (other - near).mean(1, keepdim=True)
+
+
+def some_rows(near, other):
+    """By some of the rows alone: the first ones are the other one's."""
+    return torch.cat([other[:5], near[5:]])
 
 
 def one_far(near, other):
@@ -132,10 +140,10 @@ def as_long(near, other):
     return near * (other.square().sum() / near.square().sum()).sqrt()
 
 
-CHANGES = {made.__name__: made for made in (shifted, one_far, many_near, as_long)}
+CHANGES = {made.__name__: made for made in (shifted, some_rows, one_far, many_near, as_long)}
 
 
-# ---- prec_decide: errors of a part as it is, fused, fused in float
+# ---- prec_decide: errors of a part as it is, fused, fused in float; the choice; the limit, where it is not 1.25
 
 ERRORS = (
     ("the fused part is nearer", 3e-4, 2e-4, 2e-4, "fp32", "fused"),
@@ -149,6 +157,12 @@ ERRORS = (
     ("farther, float farther still", 3e-4, 6e-2, 7e-2, "fp32", "unfused"),
     ("exactly at the limit", 0.5, 0.625, 0.5, "unfused", "fused"),
     ("farther, float exactly at the limit", 0.5, 2.0, 0.625, "fp32", "fp32"),
+    ("within a limit of 2", 0.5, 0.875, 0.5, "unfused", 2.0, "fused"),
+    ("behind a limit of 2, float within it", 0.5, 1.5, 0.875, "fp32", 2.0, "fp32"),
+    ("behind a limit of 1", 0.5, 0.5625, 0.53125, "fp32", 1.0, "unfused"),
+    ("exact before and fused", 0.0, 0.0, 0.0, "fp32", "fused"),
+    ("exact before, float exact too", 0.0, 1e-3, 0.0, "fp32", "fp32"),
+    ("exact before, float not", 0.0, 1e-3, 1e-6, "fp32", "unfused"),
 )
 
 

@@ -110,8 +110,15 @@ def not_fetched(got, at, spec, made, case) -> Diagnosis | None:
     return Diagnosis("not-fetched") if same else None
 
 
-def printed(found: Diagnosis | None) -> Diagnosis | None:
-    """A program prints where a function returns."""
+def of_output(got: Any, expected: Any, tolerance: tuple[float, float] | None = None) -> Diagnosis | None:
+    """A program prints where a function returns. {"printed": ..., "launches": ...}: its launches are compared too."""
+    both = isinstance(expected, dict) and expected.keys() == {"printed", "launches"} == got.keys()
+    lines, right = (got["printed"], expected["printed"]) if both else (got, expected)
+    found = compare_values(lines, right, tolerance)
+    if found is None and both and got["launches"] != expected["launches"]:
+        return Diagnosis(
+            "other-launches", {k: "; ".join(v["launches"]) for k, v in (("got", got), ("expected", expected))}
+        )
     return Diagnosis("printed", found.numbers) if found is not None and found.key == "value" else found
 
 

@@ -28,8 +28,8 @@ from labkit.exercises.diagnose import (
     more_telling,
     not_fetched,
     not_launched,
+    of_output,
     of_program,
-    printed,
     tensor_to_numpy,
 )
 from labkit.exercises.failure import (
@@ -330,7 +330,7 @@ def _run(spec: Spec, made, case: Case, joined: Joined, runs: Runs, at: Here) -> 
         found = (
             of_program(ended)
             or not_launched(ended, "\n".join(template(spec).lines))
-            or printed(compare_values(got, case.expected, case.tolerance))
+            or of_output(got, case.expected, case.tolerance)
             or not_fetched(got, at, spec, made, case)
         )
         return Failure(case, found, ended, found.where()) if found else None

@@ -109,6 +109,8 @@ def difference(a: dict[str, Any], b: dict[str, Any]) -> str:
             found.append((a[name] / b[name], name))
     if a["cores"] and b["cores"] > MORE * a["cores"]:
         found.append((b["cores"] / a["cores"], "cores"))
+    if a["pipe"] == "S" and b["vector"] > MORE * a["vector"]:  # GetValue and SetValue are in no count of instructions
+        return messages.text("slower.scalar-unit", share=100 * a["share"], mine=a["vector"], ours=b["vector"])
     if not found:
         return messages.text("slower.order", mine=100 * a["share"], ours=100 * b["share"], pipe=a["pipe"])
     causes = [one for one in found if one[1] in ("cores", *_BUSY.get(a["pipe"], ()))]

@@ -114,6 +114,7 @@ BASE = {
         ("V", {"instructions__V": 200.0, "moves__to_ub": 800.0}, "5.0 times as many vector instructions"),
         ("MTE3", {"bytes__from_ub": 16000.0}, "2.0 times as many bytes to GM"),
         ("S", {"instructions__V": 400.0}, "10.0 times as many vector instructions"),  # nothing of S: what there is
+        ("S", {"instructions__V": 4.0}, "The scalar unit works 80 % of the time where ours computes with vector"),
         ("V", {"cores": 1}, "have work: 1; with ours 2"),
         ("V", {}, "waits more: its busiest pipe, V, works 80 % of the time, that of ours 80 %"),
         ("V", {"instructions__V": 50.0}, "waits more"),

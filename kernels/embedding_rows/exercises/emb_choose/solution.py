@@ -9,8 +9,8 @@ def sort_us(count):
 
 
 def faster(count, width, top_share, half, fixed):
-    """"scatter" or "segments". top_share: of the most frequent id; half: rows of 16 bits, for which scatter adds up in a
-    table of float, ROWS x width x 8 bytes more; fixed: whether the bits must be the same each time,
+    """"scatter" or "segments". top_share: of the most frequent id; half: rows of 16 bits, for which scatter adds up as
+    float (they move as float) in a table of float, ROWS x width x 8 bytes more; fixed: whether the bits must be the same each time,
     which scatter does not promise. "scatter" only where it is the faster one."""
     # >>> exercise: scatter's extra time (what its stores wait beyond the time that moves anyway, and the float table) against sort_us and SYNC | scatter 多花的时间（写出在搬运之外还要等待的时间，以及 float 表的时间）与 sort_us 和 SYNC 相比
     # stub: return "scatter"
