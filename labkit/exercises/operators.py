@@ -29,7 +29,7 @@ from typing import Any
 
 from labkit import device, messages
 from labkit.exercises import launch
-from labkit.exercises.cases import Case, InOut, OnHost, Refuses
+from labkit.exercises.cases import Case, InOut, OnFirstCard, OnHost, Refuses
 from labkit.exercises.diagnose import VAGUE, Diagnosis, compare_values, first_error
 from labkit.exercises.spec import Spec
 from labkit.exercises.value_remarks import of_sign
@@ -165,7 +165,7 @@ def judge(spec: Spec, made: Operator, case: Case) -> tuple[Diagnosis | None, Any
     record = seen.records[-1] if seen.records else None
     broken = next((r for r in seen.records if r.errors or not r.finished), None)
     codes = ", ".join(dict.fromkeys(f.code for r in seen.records for f in r.errors))
-    if isinstance(case.expected, Refuses):
+    if isinstance(case.expected, Refuses) and case.probe != "guard":
         return _refusal(made, case, error, broken, codes), broken or record, error
     if broken is not None:
         return first_error(broken) or Diagnosis("launch", {"message": broken.crashed or str(error)}), broken, error
@@ -240,8 +240,15 @@ def _first_line(error: Exception, limit: int = 300) -> str:
 
 
 def _arguments(case: Case, place: str) -> tuple:
-    args = (a.tensor if isinstance(a, InOut) else a for a in case.args)
-    return tuple(a.tensor if isinstance(a, OnHost) else _to(a, place) if hasattr(a, "data_ptr") else a for a in args)
+    def placed(a):
+        if isinstance(a, OnHost):
+            return a.tensor
+        if isinstance(a, OnFirstCard):
+            return _to(a.tensor, "npu:0")
+        a = a.tensor if isinstance(a, InOut) else a
+        return _to(a, place) if hasattr(a, "data_ptr") else a
+
+    return tuple(map(placed, case.args))
 
 
 def _to(tensor, place: str):
@@ -314,9 +321,16 @@ def _meta(spec: Spec, made: Operator, case: Case) -> Diagnosis | None:
 def _schema(spec: Spec, made: Operator, case: Case) -> Diagnosis | None:
     import torch
 
+    def of(value):
+        """Type, what is written, and whose memory it may be: all but the name."""
+        alias = value.alias_info
+        sets = (sorted(alias.before_set), sorted(alias.after_set)) if alias else ()
+        return str(value.type), bool(alias and alias.is_write), len(sets), bool(alias) and sets[0] == sets[1]
+
     got, wanted = made.default._schema, torch._C.parse_schema(case.expected)
-    writes = [[bool(a.alias_info and a.alias_info.is_write) for a in s.arguments] for s in (got, wanted)]
-    if writes[0] == writes[1] and len(got.returns) == len(wanted.returns):
+    if all(
+        list(map(of, getattr(got, part))) == list(map(of, getattr(wanted, part))) for part in ("arguments", "returns")
+    ):
         return None
     return Diagnosis("op-schema", {"op": made.name, "got": str(got)})
 
@@ -337,6 +351,8 @@ def _opcheck(spec: Spec, made: Operator, case: Case) -> Diagnosis | None:
                 return Diagnosis("op-no-meta", {"op": made.name, "message": _first_line(said)})
             key = next((key for words, key in _SCHEMA if words in text), "op-opcheck")
             name = re.search(r"Argument (\w+) is not", text)
+            if key == "op-mutates" and name and _shares(made.default._schema, name[1]):
+                return Diagnosis("op-schema", {"op": made.name, "got": str(made.default._schema)})
             return Diagnosis(
                 key,
                 {
@@ -347,6 +363,13 @@ def _opcheck(spec: Spec, made: Operator, case: Case) -> Diagnosis | None:
                 },
             )
     return None
+
+
+def _shares(schema, name: str) -> bool:
+    """Does the schema say that argument `name` may be the memory of another one, which is written?"""
+    alias = {a.name: a.alias_info for a in schema.arguments if a.alias_info}
+    mine = alias.pop(name, None)
+    return bool(mine) and any(a.is_write and a.before_set & mine.before_set for a in alias.values())
 
 
 def _grad(spec: Spec, made: Operator, case: Case) -> Diagnosis | None:
@@ -410,8 +433,13 @@ def _guard(spec: Spec, made: Operator, case: Case) -> Diagnosis | None:
     import torch
 
     if torch.npu.device_count() > 1:
-        got = made(*_arguments(case, "npu:1"))
-        return compare_values(got, case.expected, case.tolerance)
+        if not isinstance(case.expected, Refuses):
+            return compare_values(made(*_arguments(case, "npu:1")), case.expected, case.tolerance)
+        try:
+            made(*_arguments(case, "npu:1"))
+        except Exception as error:
+            return _refusal(made, case, error, None, "")
+        return _refusal(made, case, None, None, "")
     if device.mode() != "sim":
         return None  # a node with one card: nothing can be seen there
     with tempfile.TemporaryDirectory() as folder:

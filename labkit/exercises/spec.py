@@ -60,13 +60,14 @@ class Mutant:
 @dataclass(frozen=True)
 class Budget:
     """max_ratio: time of the timed case over that of our solution; max_ub_bytes: peak of UB in use. max_stored: bytes
-    that the timed case stores in GM over those of our solution; known on the twin alone. contiguous: no load
-    or store of a Triton kernel may go element by element.
+    that the timed case stores in GM over those of our solution, max_loaded: that it loads; known on the twin alone.
+    contiguous: no load or store of a Triton kernel may go element by element.
     """
 
     max_ratio: float | None = None
     max_ub_bytes: int | None = None
     max_stored: float | None = None
+    max_loaded: float | None = None
     contiguous: bool = False
 
 

@@ -54,6 +54,9 @@ def measure(
         return Diagnosis("too-much-stored", {"case": timed.name, "stored": stored[0], "ours": stored[1], "ratio": most})
     if ratio and record.time_us > reference_us * ratio:
         return Diagnosis("too-slow", numbers, say=difference(sums, our_sums))
+    most, loaded = spec.budget.max_loaded, (sums.get("bytes_in", 0), our_sums.get("bytes_in", 0))
+    if most and loaded[1] and loaded[0] > most * loaded[1]:
+        return Diagnosis("too-much-loaded", {"case": timed.name, "loaded": loaded[0], "ours": loaded[1], "ratio": most})
     result.lines.append(messages.text("exercise.pass-ratio" if ratio else "exercise.pass-time", **numbers))
     if not ratio and numbers["times"] > MUCH_SLOWER:
         result.notes.append(messages.text("exercise.much-slower", id=spec.id, **numbers))
