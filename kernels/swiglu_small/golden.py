@@ -6,6 +6,8 @@ import random
 import re
 
 import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.nn import functional as F
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -132,7 +134,18 @@ def meta_cases(seed, quick):
     draw = random.Random(seed)  # more axes than were tried before
     many = torch.zeros(*(draw.randint(1, 3) for _ in range(draw.randint(3, 6))), 8)
     made.append(Case(f"meta, shape={tuple(many.shape)}", (many,), _packed(many), probe="meta"))
+    symbols = {say("the last size, where sizes are symbols", "大小为符号时的最后一维"): say("a symbol", "符号")}
+    made.append(Case(say("sizes that are symbols", "大小为符号"), (wide,), symbols, run=of_symbols))
     return [*made, Case("opcheck", (wide,), None, probe="opcheck")]
+
+
+def of_symbols(op, args, case):
+    """The compiler's tensors in a graph for many shapes. A number in their place ties the graph to one size."""
+    op(*args)
+    with FakeTensorMode(shape_env=ShapeEnv()) as fake:
+        y = op(fake.from_tensor(args[0]))
+    told = say("a symbol", "符号") if isinstance(y.shape[-1], torch.SymInt) else say("a number", "数")
+    return dict.fromkeys(case.expected, told)
 
 
 def in_place(op, args, case):

@@ -57,9 +57,9 @@ def column_cases(seed, quick):
     """HIGH and WIDE are the caller's; the last one is timed."""
     made = []
     for rows, columns, high, wide in (
-        ((8, 64, 32, 64), (70, 100, 16, 128), (300, 1000, 32, 64))
+        ((8, 64, 32, 64), (70, 100, 16, 128), (300, 1000, 128, 64))
         if quick
-        else ((8, 64, 32, 64), (1, 5, 32, 64), (70, 100, 16, 128), (600, 300, 64, 32), (300, 1000, 32, 64))
+        else ((8, 64, 32, 64), (1, 5, 32, 64), (70, 100, 16, 128), (600, 300, 64, 32), (300, 1000, 128, 64))
     ):
         x = eighths(seed, rows, columns)
         args = x, Out(columns, FLOAT), rows, columns, high, wide
@@ -107,7 +107,7 @@ def dot_cases(seed, quick):
     """(M, N, K) and (BM, BN, BK), which are the caller's: whole tiles; a rest along each; a depth of several tiles. The
     last one's sums are too long for float16, and it is timed."""
     made = []
-    few = ((32, 64, 32), (32, 64, 32)), ((40, 70, 50), (32, 64, 16)), ((64, 64, 300), (32, 64, 32))
+    few = ((32, 64, 32), (32, 64, 32)), ((40, 70, 50), (32, 64, 16)), ((64, 64, 300), (32, 64, 128))
     for shape, tile in few if quick else (*few[:2], ((33, 65, 96), (16, 32, 64)), few[2]):
         m, n, k = shape
         a, b = pair(seed, m, n, k, most=64 if k == 300 else 8)

@@ -96,6 +96,9 @@ def difference(a: dict[str, Any], b: dict[str, Any]) -> str:
             found.append((a[name] / b[name], name))
     if a["cores"] and b["cores"] > MORE * a["cores"]:
         found.append((b["cores"] / a["cores"], "cores"))
+    if not found and a["share"] > b["share"]:  # it does not wait: GetValue and SetValue are no instructions of a sum
+        pipe, other = a["pipe"], b["us"].get(a["pipe"], 0.0)
+        return messages.text("slower.busy", mine=a["us"][pipe], ours=other, pipe=pipe)
     if not found:
         return messages.text("slower.order", mine=100 * a["share"], ours=100 * b["share"], pipe=a["pipe"])
     causes = [one for one in found if one[1] in ("cores", *_BUSY.get(a["pipe"], ()))]
@@ -130,5 +133,6 @@ def _sums(record: Any) -> dict[str, Any]:
         "scalar": total("instructions.S"),
         "cores": sum(any(core[name] for name in moves) for core in record.cores),
         "pipe": pipe,
+        "us": dict(record.busy),
         "share": min(record.busy.get(pipe, 0.0) / record.core_us, 1.0) if record.core_us else 0.0,
     }
