@@ -60,14 +60,16 @@ class Mutant:
 @dataclass(frozen=True)
 class Budget:
     """max_ratio: time of the timed case over that of our solution; max_ub_bytes: peak of UB in use. max_stored: bytes
-    that the timed case stores in GM over those of our solution, max_loaded: that it loads; known on the twin alone.
-    contiguous: no load or store of a Triton kernel may go element by element.
+    that the timed case stores in GM over those of our solution, max_loaded: that it loads; max_per_core: that its
+    busiest core stores; known on the twin alone. contiguous: no load or store of a Triton kernel may go element by
+    element.
     """
 
     max_ratio: float | None = None
     max_ub_bytes: int | None = None
     max_stored: float | None = None
     max_loaded: float | None = None
+    max_per_core: float | None = None
     contiguous: bool = False
 
 

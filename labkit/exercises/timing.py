@@ -57,6 +57,9 @@ def measure(
     most, loaded = spec.budget.max_loaded, (sums.get("bytes_in", 0), our_sums.get("bytes_in", 0))
     if most and loaded[1] and loaded[0] > most * loaded[1]:
         return Diagnosis("too-much-loaded", {"case": timed.name, "loaded": loaded[0], "ours": loaded[1], "ratio": most})
+    most, core = spec.budget.max_per_core, (sums.get("core_out", 0), our_sums.get("core_out", 0))
+    if most and core[1] and core[0] > most * core[1]:
+        return Diagnosis("uneven", {"case": timed.name, "stored": core[0], "ours": core[1], "ratio": most})
     result.lines.append(messages.text("exercise.pass-ratio" if ratio else "exercise.pass-time", **numbers))
     if not ratio and numbers["times"] > MUCH_SLOWER:
         result.notes.append(messages.text("exercise.much-slower", id=spec.id, **numbers))
@@ -127,6 +130,7 @@ def _sums(record: Any) -> dict[str, Any]:
     return {
         "bytes_in": total(*(f"bytes.{way}" for way in ways_in)),
         "bytes_out": total(*(f"bytes.{way}" for way in ways_out)),
+        "core_out": max(sum(core[f"bytes.{way}"] for way in ways_out) for core in record.cores),
         "transfers": total(*moves),
         "vector": total("instructions.V"),
         "cube": total("instructions.M"),
