@@ -72,6 +72,8 @@ def check_cases(seed, quick):
     gate, up, doubled = *_random(seed, (6, 50), (6, 50)), torch.zeros(6, 50, dtype=torch.float64)
     square = _random(seed + 1, (16, 16))[0]
 
+    texts = {say("the four texts", "四段文字"): say("all different", "各不相同")}
+
     def refused(name, args, *words):
         return Case(name, args, Refuses(words))
 
@@ -91,7 +93,7 @@ def check_cases(seed, quick):
         refused("up a single row", (gate, up[0]), "shape", "size", "形状"),
         refused("gate transposed", (square.T, square), "contiguous", "连续"),
         refused("up a slice of columns", (gate[:, :10].contiguous(), up[:, :10]), "contiguous", "连续"),
-        Case(say("the texts of four refusals", "四种拒绝的文字"), (gate, up), _TEXTS, run=refusals),
+        Case(say("the texts of four refusals", "四种拒绝的文字"), (gate, up), texts, run=refusals),
         _call("on the second card", gate, up, probe="guard"),
         Case(
             "up on another card",
@@ -102,11 +104,8 @@ def check_cases(seed, quick):
     ]
 
 
-_TEXTS = {"different texts": 4}
-
-
 def refusals(op, args, case):
-    """How many different texts four calls are refused with, each of which has another fault."""
+    """Do four calls, each of which has another fault, get four different texts?"""
     gate, up = args
     op(gate, up)
     said = set()
@@ -115,7 +114,8 @@ def refusals(op, args, case):
             op(*wrong)
         except Exception as error:
             said.add(str(error).split("\n")[0])
-    return {"different texts": len(said)}
+    told = say("all different", "各不相同") if len(said) == 4 else say("not all different", "并非各不相同")
+    return dict.fromkeys(case.expected, told)
 
 
 def _packed(x):
