@@ -184,16 +184,13 @@ def stream_cases(seed, quick):
 
 def formula_cases(seed, quick):
     dy, gate, up = (t.double() for t in _random(seed, (200,), (200,), (200,)))
-
-    def with_ones(*gates):
-        few = torch.tensor(gates, dtype=torch.float64)
-        return torch.ones_like(few), few, torch.ones_like(few)
-
-    one, large = with_ones(-2.0, 0.0, 1.0, 5.0), with_ones(-800.0, 800.0)  # exp(800) is infinite
+    gate[:2] = torch.tensor([-800.0, 800.0])  # exp(800) is infinite
+    few = torch.tensor([-2.0, 0.0, 1.0, 5.0], dtype=torch.float64)
+    one = torch.ones_like(few), few, torch.ones_like(few)
     kept = {say("dy, gate, up", "dy、gate、up"): say("as they were", "未改变")}
     return [
         Case(name, args, dict(zip(("dgate", "dup"), backward(*args))) | kept, (1e-9, 1e-9))
-        for name, args in (("four values", one), ("200 values", (dy, gate, up)), ("large gates", large))
+        for name, args in (("four values", one), ("200 values", (dy, gate, up)))
     ]
 
 
