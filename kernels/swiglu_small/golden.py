@@ -6,10 +6,13 @@ import random
 import re
 
 import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.nn import functional as F
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from labkit import messages
-from labkit.exercises import Case, OnHost, Out, Refuses
+from labkit.exercises import Case, OnFirstCard, OnHost, Out, Refuses
 
 TILE = 2048
 TOLERANCE = (1e-4, 2e-5)  # about ten instructions, each rounded to float
@@ -55,13 +58,21 @@ def bind_cases(seed, quick):
         gate, up = _random(seed, shape, shape)
         made.append(_call(f"shape={tuple(shape)}", gate, up))
     made.append(_call("gate and up by their names", gate, up, run=by_name))
-    return [*made, Case("meta", (gate, up), gate, probe="meta"), Case("opcheck", (gate, up), None, probe="opcheck")]
+    return [
+        *made,
+        Case("meta", (gate, up), gate, probe="meta"),
+        Case("opcheck", (gate, up), None, probe="opcheck"),
+        Case("schema", (), "mine::swiglu(Tensor gate, Tensor up) -> Tensor", probe="schema"),
+        Case("on the CPU", (OnHost(gate), OnHost(up)), Refuses(("Could not run",))),
+    ]
 
 
 def check_cases(seed, quick):
     """Calls that are right, calls that must be refused, and a second card."""
-    gate, up = _random(seed, (6, 50), (6, 50))
+    gate, up, doubled = *_random(seed, (6, 50), (6, 50)), torch.zeros(6, 50, dtype=torch.float64)
     square = _random(seed + 1, (16, 16))[0]
+
+    texts = {say("the four texts", "四段文字"): say("all different", "各不相同")}
 
     def refused(name, args, *words):
         return Case(name, args, Refuses(words))
@@ -73,12 +84,38 @@ def check_cases(seed, quick):
         refused("up on the CPU", (gate, OnHost(up)), "device", "npu", "设备"),
         refused("up of float16", (gate, up.half()), "dtype", "type", "float", "类型"),
         refused("both of float16", (gate.half(), up.half()), "dtype", "type", "float", "类型"),
+        refused("gate of float16", (gate.half(), up), "dtype", "type", "float", "类型"),
+        refused("up of float64", (gate, doubled), "dtype", "type", "float", "类型"),
+        refused("up of int32", (gate, up.int()), "dtype", "type", "float", "类型"),
         refused("up of another shape", (gate, up[:, :40].contiguous()), "shape", "size", "形状"),
         refused("up of another shape, of as many elements", (gate, up.reshape(50, 6)), "shape", "size", "形状"),
+        refused("up of fewer rows", (gate, up[:3]), "shape", "size", "形状"),
+        refused("up a single row", (gate, up[0]), "shape", "size", "形状"),
         refused("gate transposed", (square.T, square), "contiguous", "连续"),
         refused("up a slice of columns", (gate[:, :10].contiguous(), up[:, :10]), "contiguous", "连续"),
+        Case(say("the texts of four refusals", "四种拒绝的文字"), (gate, up), texts, run=refusals),
         _call("on the second card", gate, up, probe="guard"),
+        Case(
+            "up on another card",
+            (gate, OnFirstCard(up)),
+            Refuses(("device", "npu", "card", "设备", "卡")),
+            probe="guard",
+        ),
     ]
+
+
+def refusals(op, args, case):
+    """Do four calls, each of which has another fault, get four different texts?"""
+    gate, up = args
+    op(gate, up)
+    said = set()
+    for wrong in (gate, up.cpu()), (gate.half(), up.half()), (gate, up[:3]), (gate[:, :20], up[:, :20]):
+        try:
+            op(*wrong)
+        except Exception as error:
+            said.add(str(error).split("\n")[0])
+    told = say("all different", "各不相同") if len(said) == 4 else say("not all different", "并非各不相同")
+    return dict.fromkeys(case.expected, told)
 
 
 def _packed(x):
@@ -92,10 +129,23 @@ def meta_cases(seed, quick):
     made += [
         Case(f"meta, shape={tuple(x.shape)}", (x,), _packed(x), probe="meta") for x in (small, wide, row, wide.half())
     ]
+    turned = torch.zeros(8, 6).t()  # the result is contiguous all the same
+    made += [Case(say("meta, transposed", "meta，转置"), (turned,), _packed(turned).contiguous(), probe="meta")]
     draw = random.Random(seed)  # more axes than were tried before
     many = torch.zeros(*(draw.randint(1, 3) for _ in range(draw.randint(3, 6))), 8)
     made.append(Case(f"meta, shape={tuple(many.shape)}", (many,), _packed(many), probe="meta"))
+    symbols = {say("the last size, where sizes are symbols", "大小为符号时的最后一维"): say("a symbol", "符号")}
+    made.append(Case(say("sizes that are symbols", "大小为符号"), (wide,), symbols, run=of_symbols))
     return [*made, Case("opcheck", (wide,), None, probe="opcheck")]
+
+
+def of_symbols(op, args, case):
+    """The compiler's tensors in a graph for many shapes. A number in their place ties the graph to one size."""
+    op(*args)
+    with FakeTensorMode(shape_env=ShapeEnv()) as fake:
+        y = op(fake.from_tensor(args[0]))
+    told = say("a symbol", "符号") if isinstance(y.shape[-1], torch.SymInt) else say("a number", "数")
+    return dict.fromkeys(case.expected, told)
 
 
 def in_place(op, args, case):
@@ -104,10 +154,16 @@ def in_place(op, args, case):
     return args[0]
 
 
+def in_place_by_name(op, args, case):
+    by_name(op, args, case)
+    return args[0]
+
+
 def schema_cases(seed, quick):
     gate, up = _random(seed, (5, 33), (5, 33))
     return [
         _call("shape=(5, 33)", gate, up, run=in_place),
+        _call("gate and up by their names", gate, up, run=in_place_by_name),
         Case("opcheck", (gate, up), None, probe="opcheck"),
         Case("schema", (), "mine::swiglu_(Tensor(a!) gate, Tensor up) -> ()", probe="schema"),
     ]
@@ -128,15 +184,25 @@ def stream_cases(seed, quick):
 
 def formula_cases(seed, quick):
     dy, gate, up = (t.double() for t in _random(seed, (200,), (200,), (200,)))
-    one = (
-        torch.tensor([1.0, 1.0, 1.0, 1.0], dtype=torch.float64),
-        torch.tensor([-2.0, 0.0, 1.0, 5.0], dtype=torch.float64),
-        torch.tensor([1.0, 1.0, 1.0, 1.0], dtype=torch.float64),
-    )
+    gate[:2] = torch.tensor([-800.0, 800.0])  # exp(800) is infinite
+    few = torch.tensor([-2.0, 0.0, 1.0, 5.0], dtype=torch.float64)
+    one = torch.ones_like(few), few, torch.ones_like(few)
+    kept = {say("dy, gate, up", "dy、gate、up"): say("as they were", "未改变")}
     return [
-        Case(name, args, backward(*args), (1e-9, 1e-9))
+        Case(name, args, dict(zip(("dgate", "dup"), backward(*args))) | kept, (1e-9, 1e-9))
         for name, args in (("four values", one), ("200 values", (dy, gate, up)))
     ]
+
+
+def run_formula(function, args, case):
+    """Both results, and whether the arguments are as they were: gate and up are saved for others too."""
+    before = [t.clone() for t in args]
+    got = function(*args)
+    if not (isinstance(got, (tuple, list)) and len(got) == 2):
+        return got
+    changed = [name for name, a, b in zip(("dy", "gate", "up"), before, args) if not torch.equal(a, b)]
+    told = say(f"{', '.join(changed)} changed in place", f"{'、'.join(changed)} 被就地改变")
+    return dict(zip(case.expected, (*got, told if changed else list(case.expected.values())[2])))
 
 
 def backward_cases(seed, quick):
@@ -178,7 +244,38 @@ def register_cases(seed, quick):
         TOLERANCE,
         run=called_between,
     )
-    return [*grad_cases(seed, quick), between]
+    args = tuple(t.detach() for t in (gate, up))
+    turned = Case(
+        say("a transposed gradient", "转置的梯度"),
+        args,
+        tuple(t.float() for t in transposed(_product, [t.double() for t in args], None)),
+        TOLERANCE,
+        run=transposed,
+    )
+    written = Case(
+        say("gate written before the way back", "反向之前 gate 被写"),
+        args,
+        Refuses(("modified by an inplace", "in-place", "inplace"), missing="op-not-noticed"),
+        run=written_between,
+    )
+    return [*grad_cases(seed, quick), between, turned, written]
+
+
+def transposed(op, args, case):
+    """The gradients of a sum of the transposed result with weights."""
+    gate, up = (t.detach().requires_grad_() for t in args)
+    y = op(gate, up).t()
+    weights = torch.linspace(-1, 2, y.numel(), dtype=y.dtype).reshape(y.shape).to(y.device)
+    return torch.autograd.grad((y * weights).sum(), (gate, up))
+
+
+def written_between(op, args, case):
+    """Who saves with save_for_backward is told of it; the gradients would be those of other numbers."""
+    gate, up = (t.requires_grad_() for t in args)
+    y = op(gate, up)
+    with torch.no_grad():
+        gate.mul_(2)
+    torch.autograd.grad(y.sum(), (gate, up))
 
 
 def called_between(op, args, case):
@@ -191,7 +288,13 @@ def called_between(op, args, case):
 def register_asked(text, builds):
     """The operator in the way back, not the formula again in PyTorch's own operators."""
     back = text.split("def backward(ctx, grad):")[1].split("torch.library.register_autograd(")[0]
-    if "swiglu_backward" not in re.sub(r"#[^\n]*", "", back):
+    code = re.sub(r"#[^\n]*", "", back)
+    if "reverse[" in code and "swiglu_backward" not in code:
+        return say(
+            "The kernel is launched past the operator: PyTorch sees no call there. Use torch.ops.mine.swiglu_backward.",
+            "这里绕过算子直接启动了核函数：PyTorch 看不到这次调用。请用 torch.ops.mine.swiglu_backward。",
+        )
+    if "swiglu_backward" not in code:
         return say(
             "The gradients are computed by PyTorch's operators, a launch each: torch.ops.mine.swiglu_backward is one.",
             "梯度由 PyTorch 的算子逐个计算，每个一次启动：torch.ops.mine.swiglu_backward 只需一次启动。",
@@ -208,10 +311,27 @@ def twice(op, args, case):
 
 def key_cases(seed, quick):
     gate, up = _random(seed, (4, 9), (4, 9))
+    calls = {say("calls of torch.ops.mine.gated below autograd", "自动微分之下 torch.ops.mine.gated 的调用次数"): 1}
     return [
         *grad_cases(seed, quick),
+        Case(say("what PyTorch sees", "PyTorch 看到的调用"), (gate, up), calls, run=calls_below),
         Case("differentiated twice", (gate, up), Refuses(("twice",), missing="op-double"), run=twice),
     ]
+
+
+def calls_below(op, args, case):
+    """How often the dispatcher meets the operator behind the autograd keys: tracing and profilers see these calls."""
+
+    class Seen(TorchDispatchMode):
+        count = 0
+
+        def __torch_dispatch__(self, operator, types, args=(), kwargs=None):
+            self.count += str(operator).startswith("mine.gated.")
+            return operator(*args, **(kwargs or {}))
+
+    with Seen() as seen:
+        op(*(t.requires_grad_() for t in args))
+    return dict.fromkeys(case.expected, seen.count)
 
 
 def amp(op, args, case):
@@ -233,6 +353,16 @@ def amp_cases(seed, quick):
             golden(half.float(), up.half().float()),
             TOLERANCE,
             run=amp,
+        ),
+        *(
+            Case(
+                f"both {name} under autocast",
+                (gate.to(dtype), up.to(dtype)),
+                golden(gate.to(dtype).float(), up.to(dtype).float()),
+                TOLERANCE,
+                run=amp,
+            )
+            for name, dtype in (("bfloat16", torch.bfloat16), ("float64", torch.float64))
         ),
         Case("gradients under autocast", (gate, up), _product, TOLERANCE, probe="grad", run=amp),
     ]

@@ -39,10 +39,11 @@ def first_cases(seed, quick):
 
 
 def rows_cases(seed, quick):
-    """Rows that fill BLOCK and rows that do not; some are all negative."""
+    """Rows that fill BLOCK and rows that do not; some are all negative, the second one of them far below all others."""
     made = []
     for rows, width, block in ((3, 64, 64), (5, 100, 128)) if quick else ((3, 64, 64), (5, 100, 128), (7, 1000, 1024)):
         x = eighths(seed, rows, width) - 6 * (torch.arange(rows) % 2)[:, None]
+        x[1] *= 2.0**100  # all below -1e30, and exact as before: no ordinary number is the least of all
         want = x.max(1).values, x.double().mean(1).float()
         args = x, Out(rows, FLOAT), Out(rows, FLOAT), width, block
         made.append(Case(f"{rows} rows of {width}", args, want, (1e-6, 1e-6), blocks=rows, tile=1))
@@ -53,11 +54,19 @@ def rows_cases(seed, quick):
 
 
 def column_cases(seed, quick):
+    """HIGH and WIDE are the caller's; the last one is timed."""
     made = []
-    for rows, columns in ((8, 64), (70, 100)) if quick else ((8, 64), (1, 5), (70, 100), (300, 1000)):
+    for rows, columns, high, wide in (
+        ((8, 64, 32, 64), (70, 100, 16, 128), (300, 1000, 128, 64))
+        if quick
+        else ((8, 64, 32, 64), (1, 5, 32, 64), (70, 100, 16, 128), (600, 300, 64, 32), (300, 1000, 128, 64))
+    ):
         x = eighths(seed, rows, columns)
-        args = x, Out(columns, FLOAT), rows, columns, 32, 64
-        made.append(Case(f"{rows} x {columns}", args, x.sum(0), blocks=cdiv(columns, 64), tile=64))
+        args = x, Out(columns, FLOAT), rows, columns, high, wide
+        name = f"{rows} x {columns} in tiles of {high} x {wide}"
+        made.append(
+            Case(name, args, x.sum(0), blocks=cdiv(columns, wide), tile=wide, timed=(rows, columns) == (300, 1000))
+        )
     return made
 
 
@@ -65,18 +74,21 @@ def where_cases(seed, quick):
     made = []
     for n in (16, 29) if quick else (16, 1, 29, 100, 128):
         x, high = eighths(seed, n, n), 32
+        if n in (29, 100):
+            x[2, n - 1] = float("inf")  # above the diagonal: 0 takes its place, and 0 times it would not
         args = x, Out((n, n), FLOAT), n, high, 128
-        made.append(Case(f"{n} x {n}", args, x.tril(), blocks=cdiv(n, high), tile=high * n))
+        made.append(Case(f"{n} x {n}", args, x.tril(), (0.0, 0.0), blocks=cdiv(n, high), tile=high * n))
     return made
 
 
 def case_cases(seed, quick):
-    """Widths that are a power of two come first."""
+    """Widths that are a power of two come first. Each row has another largest one, at its end and negative."""
     made = []
     for rows, width, block in (
         ((4, 64, 64), (4, 100, 128)) if quick else ((4, 64, 64), (9, 256, 256), (4, 100, 128), (7, 777, 1024))
     ):
-        x = eighths(seed, rows, width)
+        x = eighths(seed, rows, width) / 2.0 ** (3 * torch.arange(rows))[:, None]
+        x[:, -1] = -1.5 * x.abs().max(1).values
         want = x / x.abs().max(1, keepdim=True).values
         made.append(
             Case(f"{rows} rows of {width}", (x, Out((rows, width), FLOAT), width, block), want, blocks=rows, tile=width)
@@ -87,17 +99,21 @@ def case_cases(seed, quick):
 # ---- 07.03
 
 
-def pair(seed, m, n, k):
-    return eighths(seed, m, k, most=8).half(), eighths(seed + 1, k, n, most=8).half()
+def pair(seed, m, n, k, most=8):
+    return eighths(seed, m, k, most=most).half(), eighths(seed + 1, k, n, most=most).half()
 
 
 def dot_cases(seed, quick):
-    """(M, N, K): whole tiles; a rest along each; a depth of several tiles."""
+    """(M, N, K) and (BM, BN, BK), which are the caller's: whole tiles; a rest along each; a depth of several tiles. The
+    last one's sums are too long for float16, and it is timed."""
     made = []
-    for m, n, k in ((32, 64, 32), (40, 70, 50)) if quick else ((32, 64, 32), (40, 70, 50), (33, 65, 96), (64, 64, 200)):
-        a, b = pair(seed, m, n, k)
-        args = a, b, Out((m, n), FLOAT), m, n, k, 32, 64, 32
-        made.append(Case(f"{m} x {n} x {k}", args, (a.double() @ b.double()).float(), tile=n))
+    few = ((32, 64, 32), (32, 64, 32)), ((40, 70, 50), (32, 64, 16)), ((64, 64, 300), (32, 64, 128))
+    for shape, tile in few if quick else (*few[:2], ((33, 65, 96), (16, 32, 64)), few[2]):
+        m, n, k = shape
+        a, b = pair(seed, m, n, k, most=64 if k == 300 else 8)
+        args = a, b, Out((m, n), FLOAT), *shape, *tile
+        name = f"{m} x {n} x {k} in tiles of {' x '.join(map(str, tile))}"
+        made.append(Case(name, args, (a.double() @ b.double()).float(), tile=n, timed=k == 300))
     return made
 
 
@@ -108,9 +124,13 @@ def run_grid(kernel, args, case):
 
 
 def act_cases(seed, quick):
+    """In the second shape numbers are large: products that float16 would round, and a bias that takes most of them away
+    in the first row; sums of hundreds in the others, whose exp is no number of float."""
     made = []
     for m, n, k in ((32, 64, 32), (40, 70, 50)) if quick else ((32, 64, 32), (40, 70, 50), (100, 130, 64)):
-        (a, b), bias = pair(seed, m, n, k), eighths(seed + 2, n).half()
+        (a, b), bias = pair(seed, m, n, k, most=64 if k == 50 else 8), eighths(seed + 2, n).half()
+        if k == 50:
+            bias = -(a[0].double() @ b.double()).half()
         z = a.double() @ b.double() + bias.double()
         args = a, b, bias, Out((m, n), HALF), m, n, k, 32, 64, 32
         made.append(Case(f"{m} x {n} x {k}", args, (z / (1 + torch.exp(-z))).half(), tile=n))
@@ -145,6 +165,7 @@ def flag_cases(seed, quick):
         say("result", "结果"): act(x.double(), b.double()).float(),
         say("launches", "启动次数"): 1,
         say("a tenth faster than by default", "比默认快十分之一以上"): True,
+        say("options of the whole process", "整个进程的选项"): say("as they were", "未改变"),
     }
     return [Case("2048 x 576", (x, b), expected, (1e-5, 1e-5))]
 
@@ -164,19 +185,32 @@ def run_flag(function, args, case):
         return y, len(launched), sum(r.time_us for r in launched)
 
     _, _, plain = seen(torch.compile(act))
-    y, launches, us = seen(function(act))
+    with torch._inductor.config.patch({}):  # puts back what `function` changes for everybody
+        before = torch._inductor.config.get_config_copy()
+        y, launches, us = seen(function(act))
+        after = torch._inductor.config.get_config_copy()
+        torch._inductor.config.load_config(before)
+    changed = ", ".join(name for name in before if before[name] != after.get(name))
+    told = say(f"changed: {changed}", f"被改变：{changed}") if changed else say("as they were", "未改变")
     names = list(case.expected)
-    return dict(zip(names, (y, launches, 0 < us <= plain * 0.9)))
+    return dict(zip(names, (y, launches, 0 < us <= plain * 0.9, told)))
 
 
 def break_cases(seed, quick):
+    """The largest of b on both sides of 1, at 1 too. Sum, norm and smallest element of b say the opposite."""
     made = []
-    for name, most in (("the largest of b is 3", 3.0), ("the largest of b is 0.5", 0.5)):
-        b = eighths(seed, 40, most=4).clamp(max=0.5)
-        b[int(torch.randint(40, (1,), generator=torch.Generator().manual_seed(seed + len(made))))] = most
+    for most in (3.0, 0.5, 1.0, 1.125):
+        b = eighths(seed, 40, most=4).abs()
+        at = torch.randperm(40, generator=torch.Generator().manual_seed(seed + len(made)))
+        if most > 1:
+            b = -b
+        else:
+            b[at[1]] = -3
+        b[at[0]] = most
         x = eighths(seed + 1, 6, 40, most=128)
         y = (x + b).clamp(max=8) if most > 1 else x + b
         want = (torch.nn.functional.gelu(y.double(), approximate="tanh") + x).float()
+        name = say(f"the largest of b is {most:g}", f"b 的最大元素是 {most:g}")
         made.append(Case(name, (x, b), {say("result", "结果"): want, say("graphs", "图的个数"): 1}, (1e-5, 1e-5)))
     return made
 
@@ -198,19 +232,22 @@ def norm(x, w, b):
 
 
 def norm_rows(seed, rows, width):
-    """x, weight, bias. The numbers of x's last row are so small that the 1e-5 beside their variance counts."""
+    """x, weight, bias. The numbers of x's last row are so small that the 1e-5 beside their variance counts. Those of
+    the first have a mean of 64: taken from a mean of squares, its square leaves little of the variance's digits."""
     x = eighths(seed, rows, width) + 1
+    x[0] += 63
     x[-1] = (x[-1] - 1) / 256
     return x, eighths(seed + 1, width), eighths(seed + 2, width)
 
 
 def cores_cases(seed, quick):
-    """Fewer rows than programs, as many for each, and some more; the last one is timed."""
+    """Fewer rows than programs, as many for each, and some more. Timed are five rows for each: one more is a fifth."""
+    few, more = ((5, 100), (500, 768), (240, 768)), ((96, 64), (131, 300), (1100, 64))
     made = []
-    for rows, width in ((5, 100), (500, 768)) if quick else ((5, 100), (96, 64), (131, 300), (500, 768)):
+    for rows, width in few if quick else (few[0], *more, *few[1:]):
         x, w, b = norm_rows(seed, rows, width)
         args = x, w, b, Out((rows, width), FLOAT), rows, width, 1 << (width - 1).bit_length()
-        timed = (rows, width) == (500, 768)
+        timed = rows == 240
         made.append(
             Case(f"{rows} rows of {width}", args, norm(x, w, b), (1e-5, 1e-5), blocks=48, tile=width, timed=timed)
         )
@@ -273,6 +310,17 @@ def sign_cases(seed, quick):
             "busy": dict(zip(("S", "V", "MTE2", "MTE3", "M"), (us * s / 100 for s in shares))),
         }
         made.append(Case(f"{i + 1}: {signs(seen)}", (seen,), first_to_mend(seen)))
+    # as long as the launches; a little less, a little more; three quarters; two pipes above them; one block too few
+    for times, pipes, idle in (
+        (6, (), 0), (5.75, (), 0), (6.25, (), 0), (8, ("MTE2",), 0), (8, ("V", "MTE3"), 0), (8, ("V",), 1)
+    ):  # fmt: skip
+        launches = 4 * (3 + one(10))
+        us = float(times * launches)
+        busy = {pipe: us * (0.1 + one(50) / 100) for pipe in ("S", "V", "MTE2", "MTE3", "M")}
+        busy |= {pipe: us * (0.75 + i / 8) for i, pipe in enumerate(pipes)}
+        seen = {"launches": launches, "device_us": us, "element_wise": 0, "blocks": 48 - idle, "cores": 48}
+        seen["busy"] = busy
+        made.append(Case(f"{len(made) + 1}: {signs(seen)}", (seen,), first_to_mend(seen)))
     return made
 
 

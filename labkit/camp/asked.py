@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from labkit.camp import wire
-from labkit.exercises.cases import Case, InOut, OnHost, Out
+from labkit.exercises.cases import Case, InOut, OnFirstCard, OnHost, Out
 
 
 def fields_of(case: Case) -> dict:
     """A case without what is expected."""
-    kinds = {InOut: "in-out", OnHost: "on-host"}
+    kinds = {InOut: "in-out", OnHost: "on-host", OnFirstCard: "on-first-card"}
     args = [
         ("out", (tuple(a.shape) if not isinstance(a.shape, int) else a.shape, a.dtype)) if isinstance(a, Out)
         else (kinds[type(a)], a.tensor) if type(a) in kinds else ("plain", a)
@@ -31,7 +31,8 @@ def statements(case: Case) -> dict | None:
 
 def case_of(fields: dict, **more) -> Case:
     """fields: those of Case by name; arguments as (kind, value)."""
-    kinds = {"in-out": InOut, "on-host": OnHost, "plain": lambda v: v, "out": lambda v: Out(*v)}
+    kinds = {"in-out": InOut, "on-host": OnHost, "on-first-card": OnFirstCard, "plain": lambda v: v}
+    kinds["out"] = lambda v: Out(*v)
     fields = dict(fields)
     args = tuple(kinds[kind](value) for kind, value in fields.pop("args"))
     return Case(args=args, expected=fields.pop("expected", None), **fields, **more)

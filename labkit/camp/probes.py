@@ -25,7 +25,7 @@ def observe(made, case) -> dict:
 
 
 def _call(made, case, answer: dict) -> None:
-    args = operators._produced(case) if case.probe == "queued" else operators._arguments(case, _place(case))
+    args = operators._produced(case) if case.probe == "queued" else launch.arguments(case, _place(case))
     answer["got"] = operators._invoke(made, args, case)
 
 
@@ -48,7 +48,7 @@ def _stream(made, case, answer: dict) -> None:
 
 
 def _meta(made, case, answer: dict) -> None:
-    got = made(*operators._arguments(case, "meta"))
+    got = made(*launch.arguments(case, "meta"))
     many = isinstance(got, (tuple, list))
     answer["meta"] = [(tuple(t.shape), t.dtype, t.device.type, tuple(t.stride())) for t in (got if many else [got])]
 
@@ -67,7 +67,7 @@ def _grad(made, case, answer: dict) -> None:
 
     args = tuple(
         a.requires_grad_() if hasattr(a, "data_ptr") and a.is_floating_point() else a
-        for a in operators._arguments(case, launch.DEVICE)
+        for a in launch.arguments(case, launch.DEVICE)
     )
     inputs = [a for a in args if hasattr(a, "data_ptr") and a.requires_grad]
     y = operators._invoke(made, args, case)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from labkit.exercises.cases import Case, InOut, OnHost, Out, Refuses
+from labkit.exercises.cases import Case, InOut, OnFirstCard, OnHost, Out, Refuses
 from labkit.exercises.handle import Exercise
 from labkit.exercises.judge import check
 from labkit.exercises.prediction import predict
@@ -21,6 +21,7 @@ __all__ = [
     "CheckFailed",
     "Exercise",
     "InOut",
+    "OnFirstCard",
     "OnHost",
     "Out",
     "Progress",

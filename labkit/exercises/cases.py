@@ -42,6 +42,16 @@ class OnHost:
 
 
 @dataclass(frozen=True)
+class OnFirstCard:
+    """An argument that stays on the first card while the others lie on the second one (adapters, probe "guard")."""
+
+    tensor: Any
+
+    def __repr__(self) -> str:
+        return f"tensor{tuple(self.tensor.shape)} on the first card"
+
+
+@dataclass(frozen=True)
 class Refuses:
     """In place of `expected` (adapters): the call must raise, with one of the words in its text.
     missing: the diagnosis when it does not.

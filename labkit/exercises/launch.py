@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from labkit import messages
-from labkit.exercises.cases import POISON_FLOAT, POISON_INT, Case, InOut, Out
+from labkit.exercises.cases import POISON_FLOAT, POISON_INT, Case, InOut, OnFirstCard, OnHost, Out
 from labkit.exercises.diagnose import tensor_to_numpy
 from labkit.exercises.spec import Spec
 from labkit.launch.record import expect
@@ -177,6 +177,32 @@ def run_program(spec: Spec, made, case: Case, spoil: bool = False):
     # the last line too where nothing ends it
     lines = result.output.removesuffix("\n").split("\n") if result.output else []
     return spec.function(spec.run)(result, case) if spec.run else lines, result
+
+
+def arguments(case: Case, place: str) -> tuple:
+    """The arguments of an operator's case, its tensors copied to `place`."""
+
+    def placed(a):
+        if isinstance(a, OnHost):
+            return a.tensor
+        if isinstance(a, OnFirstCard):
+            return _placed(a.tensor, "npu:0")
+        a = a.tensor if isinstance(a, InOut) else a
+        return _placed(a, place) if hasattr(a, "data_ptr") else a
+
+    return tuple(map(placed, case.args))
+
+
+def _placed(tensor, place: str):
+    """A copy there, with the same strides: what a view of a larger tensor keeps."""
+    import torch
+
+    if place == "meta":
+        return torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device="meta")
+    if tensor.is_contiguous() and not tensor.storage_offset():
+        return tensor.detach().clone().to(place)
+    whole = torch.empty(0, dtype=tensor.dtype).set_(tensor.untyped_storage()).to(place)
+    return whole.as_strided(tensor.shape, tensor.stride(), tensor.storage_offset())
 
 
 def run_function(spec: Spec, made: Callable, case: Case):

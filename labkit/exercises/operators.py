@@ -31,7 +31,7 @@ from typing import Any
 
 from labkit import device, messages
 from labkit.exercises import launch
-from labkit.exercises.cases import Case, InOut, OnHost, Refuses
+from labkit.exercises.cases import Case, Refuses
 from labkit.exercises.diagnose import VAGUE, Diagnosis, compare_values, first_error
 from labkit.exercises.spec import Spec
 from labkit.exercises.value_remarks import of_sign
@@ -199,7 +199,7 @@ def judge(spec: Spec, made: Operator, case: Case) -> tuple[Diagnosis | None, Any
     record = seen.records[-1] if seen.records else None
     broken = next((r for r in seen.records if r.errors or not r.finished), None)
     codes = ", ".join(dict.fromkeys(f.code for r in seen.records for f in r.errors))
-    if isinstance(case.expected, Refuses):
+    if isinstance(case.expected, Refuses) and case.probe != "guard":
         return _refusal(made, case, error, broken, codes), broken or record, error
     if broken is not None:
         return first_error(broken) or Diagnosis("launch", {"message": broken.crashed or str(error)}), broken, error
@@ -273,25 +273,8 @@ def _first_line(error: Exception, limit: int = 300) -> str:
 # ---- probes
 
 
-def _arguments(case: Case, place: str) -> tuple:
-    args = (a.tensor if isinstance(a, InOut) else a for a in case.args)
-    return tuple(a.tensor if isinstance(a, OnHost) else _to(a, place) if hasattr(a, "data_ptr") else a for a in args)
-
-
-def _to(tensor, place: str):
-    """A copy there, with the same strides: what a view of a larger tensor keeps."""
-    import torch
-
-    if place == "meta":
-        return torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device="meta")
-    if tensor.is_contiguous() and not tensor.storage_offset():
-        return tensor.detach().clone().to(place)
-    whole = torch.empty(0, dtype=tensor.dtype).set_(tensor.untyped_storage()).to(place)
-    return whole.as_strided(tensor.shape, tensor.stride(), tensor.storage_offset())
-
-
 def _call(spec: Spec, made: Operator, case: Case) -> Diagnosis | None:
-    return _compared(_invoke(made, _arguments(case, launch.DEVICE), case), case)
+    return _compared(_invoke(made, launch.arguments(case, launch.DEVICE), case), case)
 
 
 def _invoke(made: Operator, args: tuple, case: Case):
@@ -304,7 +287,7 @@ def _compared(got, case: Case) -> Diagnosis | None:
 
 def _produced(case: Case) -> tuple:
     """The arguments, made by operators that the device has not begun when the host goes on."""
-    return tuple(a.mul(1) if hasattr(a, "data_ptr") else a for a in _arguments(case, launch.DEVICE))
+    return tuple(a.mul(1) if hasattr(a, "data_ptr") else a for a in launch.arguments(case, launch.DEVICE))
 
 
 def _queued(spec: Spec, made: Operator, case: Case) -> Diagnosis | None:
@@ -326,7 +309,7 @@ def _stream(spec: Spec, made: Operator, case: Case) -> Diagnosis | None:
 
 
 def _meta(spec: Spec, made: Operator, case: Case) -> Diagnosis | None:
-    got = made(*_arguments(case, "meta"))
+    got = made(*launch.arguments(case, "meta"))
     wanted = case.expected if isinstance(case.expected, (tuple, list)) else (case.expected,)
     got = got if isinstance(got, (tuple, list)) else (got,)
     if len(got) != len(wanted):
@@ -348,9 +331,16 @@ def _meta(spec: Spec, made: Operator, case: Case) -> Diagnosis | None:
 def _schema(spec: Spec, made: Operator, case: Case) -> Diagnosis | None:
     import torch
 
+    def of(value):
+        """Type, what is written, and whose memory it may be: all but the name."""
+        alias = value.alias_info
+        sets = (sorted(alias.before_set), sorted(alias.after_set)) if alias else ()
+        return str(value.type), bool(alias and alias.is_write), len(sets), bool(alias) and sets[0] == sets[1]
+
     got, wanted = made.default._schema, torch._C.parse_schema(case.expected)
-    writes = [[bool(a.alias_info and a.alias_info.is_write) for a in s.arguments] for s in (got, wanted)]
-    if writes[0] == writes[1] and len(got.returns) == len(wanted.returns):
+    if all(
+        list(map(of, getattr(got, part))) == list(map(of, getattr(wanted, part))) for part in ("arguments", "returns")
+    ):
         return None
     return Diagnosis("op-schema", {"op": made.name, "got": str(got)})
 
@@ -362,7 +352,7 @@ def _opcheck(spec: Spec, made: Operator, case: Case) -> Diagnosis | None:
     import torch
 
     outcome = torch.library.opcheck(
-        made.default, _arguments(case, launch.DEVICE), test_utils=ALLOWED, raise_exception=False
+        made.default, launch.arguments(case, launch.DEVICE), test_utils=ALLOWED, raise_exception=False
     )
     for utility, said in outcome.items():
         if isinstance(said, BaseException):
@@ -371,6 +361,8 @@ def _opcheck(spec: Spec, made: Operator, case: Case) -> Diagnosis | None:
                 return Diagnosis("op-no-meta", {"op": made.name, "message": _first_line(said)})
             key = next((key for words, key in _SCHEMA if words in text), "op-opcheck")
             name = re.search(r"Argument (\w+) is not", text)
+            if key == "op-mutates" and name and _shares(made.default._schema, name[1]):
+                return Diagnosis("op-schema", {"op": made.name, "got": str(made.default._schema)})
             return Diagnosis(
                 key,
                 {
@@ -384,8 +376,15 @@ def _opcheck(spec: Spec, made: Operator, case: Case) -> Diagnosis | None:
 
 
 def _leaves(case: Case) -> tuple:
-    args = _arguments(case, launch.DEVICE)
+    args = launch.arguments(case, launch.DEVICE)
     return tuple(a.requires_grad_() if hasattr(a, "data_ptr") and a.is_floating_point() else a for a in args)
+
+
+def _shares(schema, name: str) -> bool:
+    """Does the schema say that argument `name` may be the memory of another one, which is written?"""
+    alias = {a.name: a.alias_info for a in schema.arguments if a.alias_info}
+    mine = alias.pop(name, None)
+    return bool(mine) and any(a.is_write and a.before_set & mine.before_set for a in alias.values())
 
 
 def _grad(spec: Spec, made: Operator, case: Case) -> Diagnosis | None:
@@ -395,7 +394,7 @@ def _grad(spec: Spec, made: Operator, case: Case) -> Diagnosis | None:
     args = _leaves(case)
     wide = tuple(
         a.detach().double().requires_grad_() if hasattr(a, "data_ptr") and a.is_floating_point() else a
-        for a in _arguments(case, "cpu")
+        for a in launch.arguments(case, "cpu")
     )
     inputs = [i for i, a in enumerate(args) if hasattr(a, "data_ptr") and a.requires_grad]
     y, right = _invoke(made, args, case), case.expected(*wide)
@@ -453,8 +452,13 @@ def _guard(spec: Spec, made: Operator, case: Case) -> Diagnosis | None:
     import torch
 
     if torch.npu.device_count() > 1:
-        got = made(*_arguments(case, "npu:1"))
-        return compare_values(got, case.expected, case.tolerance)
+        if not isinstance(case.expected, Refuses):
+            return compare_values(made(*launch.arguments(case, "npu:1")), case.expected, case.tolerance)
+        try:
+            made(*launch.arguments(case, "npu:1"))
+        except Exception as error:
+            return _refusal(made, case, error, None, "")
+        return _refusal(made, case, None, None, "")
     if device.mode() != "sim":
         return None  # a node with one card: nothing can be seen there
     with tempfile.TemporaryDirectory() as folder:

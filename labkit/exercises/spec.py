@@ -59,9 +59,9 @@ class Mutant:
 
 @dataclass(frozen=True)
 class Budget:
-    """max_ratio: time of the timed case over that of our solution; max_ub_bytes: peak of UB in use. max_stored: bytes
-    that the timed case stores in GM over those of our solution; max_vector: its instructions of V
-    over ours. shares: each core loads and stores as many bytes as with ours. These three are known on the twin alone.
+    """max_ratio: time of the timed case over that of our solution; max_ub_bytes: peak of UB in use. Known on the twin
+    alone, of the timed case over our solution: max_stored, max_loaded: bytes to and from GM; max_per_core: those that
+    its busiest core stores; max_vector: instructions of V. shares: each core loads and stores as many bytes as with ours.
     contiguous: no load or store of a Triton kernel may go element by element.
     """
 
@@ -70,6 +70,8 @@ class Budget:
     max_stored: float | None = None
     max_vector: float | None = None
     shares: bool = False
+    max_loaded: float | None = None
+    max_per_core: float | None = None
     contiguous: bool = False
 
 

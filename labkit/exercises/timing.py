@@ -49,13 +49,12 @@ def measure(
         "max_ratio": ratio,
         "limit_us": reference_us * (ratio or 0),
     }
-    most, stored = spec.budget.max_stored, (sums.get("bytes_out", 0), our_sums.get("bytes_out", 0))
-    if most and stored[1] and stored[0] > most * stored[1]:
-        return Diagnosis("too-much-stored", {"case": timed.name, "stored": stored[0], "ours": stored[1], "ratio": most})
     if found := _more_than_ours(spec, sums, our_sums, timed.name):
         return found
     if ratio and record.time_us > reference_us * ratio:
         return Diagnosis("too-slow", numbers, say=difference(sums, our_sums))
+    if found := _uneven(spec, sums, our_sums, timed.name):
+        return found
     result.lines.append(messages.text("exercise.pass-ratio" if ratio else "exercise.pass-time", **numbers))
     if not ratio and numbers["times"] > MUCH_SLOWER:
         result.notes.append(messages.text("exercise.much-slower", id=spec.id, **numbers))
@@ -73,6 +72,9 @@ def _more_than_ours(spec: Spec, sums: dict[str, Any], our_sums: dict[str, Any], 
     """What a right launch does otherwise than ours and may not, by the _sums of both."""
     if not sums or not our_sums:
         return None
+    most, stored = spec.budget.max_stored, (sums.get("bytes_out", 0), our_sums.get("bytes_out", 0))
+    if most and stored[1] and stored[0] > most * stored[1]:
+        return Diagnosis("too-much-stored", {"case": case, "stored": stored[0], "ours": stored[1], "ratio": most})
     mine, theirs = sums["vector"], our_sums["vector"]
     if spec.budget.max_vector and mine > spec.budget.max_vector * theirs:
         return Diagnosis("too-many-vector", {"case": case, "mine": int(mine), "ours": int(theirs)})
@@ -80,6 +82,17 @@ def _more_than_ours(spec: Spec, sums: dict[str, Any], our_sums: dict[str, Any], 
         pairs = enumerate(zip(sums["shares"], our_sums["shares"]))
         block, (mine, theirs) = next((b, pair) for b, pair in pairs if pair[0] != pair[1])
         return Diagnosis("other-shares", {"case": case, "block": block, "mine": int(mine[1]), "ours": int(theirs[1])})
+    return None
+
+
+def _uneven(spec: Spec, sums: dict[str, Any], our_sums: dict[str, Any], case: str) -> Diagnosis | None:
+    """What a launch that is fast enough may not do otherwise than ours."""
+    most, loaded = spec.budget.max_loaded, (sums.get("bytes_in", 0), our_sums.get("bytes_in", 0))
+    if most and loaded[1] and loaded[0] > most * loaded[1]:
+        return Diagnosis("too-much-loaded", {"case": case, "loaded": loaded[0], "ours": loaded[1], "ratio": most})
+    most, core = spec.budget.max_per_core, (sums.get("core_out", 0), our_sums.get("core_out", 0))
+    if most and core[1] and core[0] > most * core[1]:
+        return Diagnosis("uneven", {"case": case, "stored": core[0], "ours": core[1], "ratio": most})
     return None
 
 
@@ -111,6 +124,9 @@ def difference(a: dict[str, Any], b: dict[str, Any]) -> str:
         found.append((b["cores"] / a["cores"], "cores"))
     if a["pipe"] == "S" and b["vector"] > MORE * a["vector"]:  # GetValue and SetValue are in no count of instructions
         return messages.text("slower.scalar-unit", share=100 * a["share"], mine=a["vector"], ours=b["vector"])
+    if not found and a["share"] > b["share"]:  # it does not wait: GetValue and SetValue are no instructions of a sum
+        pipe, other = a["pipe"], b["us"].get(a["pipe"], 0.0)
+        return messages.text("slower.busy", mine=a["us"][pipe], ours=other, pipe=pipe)
     if not found:
         return messages.text("slower.order", mine=100 * a["share"], ours=100 * b["share"], pipe=a["pipe"])
     causes = [one for one in found if one[1] in ("cores", *_BUSY.get(a["pipe"], ()))]
@@ -143,6 +159,7 @@ def _sums(record: Any) -> dict[str, Any]:
     return {
         "bytes_in": total(*(f"bytes.{way}" for way in ways_in)),
         "bytes_out": total(*(f"bytes.{way}" for way in ways_out)),
+        "core_out": max(sum(core[f"bytes.{way}"] for way in ways_out) for core in record.cores),
         "transfers": total(*moves),
         "vector": total("instructions.V"),
         "cube": total("instructions.M"),
@@ -150,5 +167,6 @@ def _sums(record: Any) -> dict[str, Any]:
         "shares": [(on(core, ways_in), on(core, ways_out)) for core in record.cores],
         "cores": sum(any(core[name] for name in moves) for core in record.cores),
         "pipe": pipe,
+        "us": dict(record.busy),
         "share": min(record.busy.get(pipe, 0.0) / record.core_us, 1.0) if record.core_us else 0.0,
     }

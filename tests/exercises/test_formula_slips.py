@@ -124,6 +124,12 @@ def test_a_slow_kernel_is_told_by_what_keeps_it_busy(busy, change, said):
     assert said in timing.difference(*(timing._sums(launch(busy, **sums)) for sums in (BASE | change, BASE)))
 
 
+def test_a_kernel_whose_pipe_works_all_the_time_does_not_wait():
+    mine, ours = (timing._sums(launch(pipe, **BASE)) for pipe in ("S", "V"))
+    mine["share"], mine["us"] = 0.95, {"S": 270.0}
+    assert timing.difference(mine, ours | {"us": {"S": 1.0}}) == "S works for 270.0 us, with ours for 1.0 us."
+
+
 def test_without_the_cores_sums_nothing_is_said():
     measured = LaunchRecord("npu", "k", 2, 10.0, "measured", "910B1")
     assert timing.difference(timing._sums(measured), timing._sums(launch("V", **BASE))) == ""

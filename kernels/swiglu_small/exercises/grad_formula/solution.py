@@ -3,7 +3,7 @@ import torch
 
 def backward(dy, gate, up):
     """(dgate, dup) of y = silu(gate) * up, where silu(g) = g * sigmoid(g)."""
-    # >>> exercise: `dgate` and `dup` | `dgate` 和 `dup`
+    # >>> exercise: `dgate` and `dup`, for any finite gate; dy, gate and up stay as they are | `dgate` 和 `dup`，对任何有限的 gate 都成立；dy、gate 和 up 保持不变
     # stub: dgate = dy * up
     # stub: dup = dy * gate
     s = torch.sigmoid(gate)

@@ -27,7 +27,7 @@ def backward_on_npu(grad, gate, up):
 
 
 def setup_context(ctx, inputs, output):
-    # >>> exercise: keep what the backward needs; `inputs` are gate and up | 保存反向所需的内容；`inputs` 是 gate 和 up
+    # >>> exercise: keep what the backward needs, so that autograd notices if it is written in between; `inputs` are gate and up | 保存反向所需的内容，并让 autograd 能发现其间对它的写入；`inputs` 是 gate 和 up
     # stub: pass
     ctx.save_for_backward(*inputs)
     # <<<

@@ -17,7 +17,7 @@ def on_npu(x):
 
 @torch.library.register_fake("mine::swiglu_packed", lib=lib)
 def fake(x):
-    # >>> exercise: return a tensor like the result of `on_npu`: its shape, its type, no numbers | 返回一个与 `on_npu` 结果形状、类型相同而没有数值的张量
+    # >>> exercise: return a tensor like the result of `on_npu`: its shape (also of symbols), its type, contiguous, no numbers | 返回一个与 `on_npu` 结果形状（包括符号）、类型相同，连续而没有数值的张量
     # stub: return x
     return x.new_empty(*x.shape[:-1], x.shape[-1] // 2)
     # <<<

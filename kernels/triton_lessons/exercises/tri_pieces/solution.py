@@ -8,7 +8,7 @@ def layer_norm(x, w, b, y, rows, width: tl.constexpr, HIGH: tl.constexpr, BLOCK:
     c = tl.arange(0, BLOCK)[None, :]
     inside = (c < width) & (r < rows)
     v = tl.load(x + r * width + c, mask=inside, other=0.0)
-    # >>> exercise: `d`, the differences from each row's mean, and `scale`, 1 / sqrt(variance + 1e-5), [HIGH, 1]; only lanes inside count in a sum | 每行与其均值之差 `d`，以及形状为 [HIGH, 1] 的 `scale`，即 1 / sqrt(方差 + 1e-5)；求和时只有 inside 的 lane 算数
+    # >>> exercise: `d`, the differences from each row's mean, and `scale`, 1 / sqrt(mean of d * d + 1e-5), [HIGH, 1]; only lanes inside count in a sum | 每行与其均值之差 `d`，以及形状为 [HIGH, 1] 的 `scale`，即 1 / sqrt(d * d 的均值 + 1e-5)；求和时只有 inside 的 lane 算数
     # stub: d, scale = v, tl.zeros((HIGH, 1), tl.float32)
     mean = tl.sum(tl.where(inside, v, 0.0), axis=1)[:, None] / width
     d = v - mean
