@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from functools import partial
 from typing import Any
 
 from labkit.camp import told
@@ -57,8 +58,9 @@ def _schema(made, case, answer: dict) -> None:
     answer["schema"] = str(made.default._schema)
 
 
-def _opcheck(made, case, answer: dict) -> None:
-    found = operators._opcheck(None, made, case)
+def _here(probe, made, case, answer: dict) -> None:
+    """A probe that only this side can make."""
+    found = probe(None, made, case)
     answer["found"] = found and (found.key, told.plain(found.numbers))
 
 
@@ -79,4 +81,11 @@ def _grad(made, case, answer: dict) -> None:
     answer["grads"] += [torch.autograd.grad(y.sum(), inputs, None, retain_graph=True, allow_unused=True)]
 
 
-_DO = {"stream": _stream, "meta": _meta, "schema": _schema, "opcheck": _opcheck, "grad": _grad}
+_DO = {
+    "stream": _stream,
+    "meta": _meta,
+    "schema": _schema,
+    "opcheck": partial(_here, operators._opcheck),
+    "back": partial(_here, operators._back),
+    "grad": _grad,
+}

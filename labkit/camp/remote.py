@@ -411,7 +411,7 @@ class Remote(Here):
         made.answer, made.turn = answer, 0
         if answer.get("found"):
             return Diagnosis(str(answer["found"][0]), dict(answer["found"][1])), None, None
-        probe = {"guard": "call", "stream": "call", "opcheck": "none"}.get(case.probe, case.probe)
+        probe = {"guard": "call", "stream": "call", "opcheck": "none", "back": "none"}.get(case.probe, case.probe)
         if probe == "none" and "raised" not in answer:
             return None, None, None
         return operators.judge(spec, made, replace(case, run=None, probe="call" if probe == "none" else probe))

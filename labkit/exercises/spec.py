@@ -61,7 +61,7 @@ class Mutant:
 class Budget:
     """max_ratio: time of the timed case over that of our solution; max_ub_bytes: peak of UB in use. Known on the twin
     alone, of the timed case over our solution: max_stored, max_loaded: bytes to and from GM; max_per_core: those that
-    its busiest core stores; max_vector: instructions of V. shares: each core loads and stores as many bytes as with ours.
+    its busiest core stores; max_vector: instructions of V. shares: each core loads and stores as many bytes as ours.
     contiguous: no load or store of a Triton kernel may go element by element.
     """
 

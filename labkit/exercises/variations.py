@@ -236,11 +236,9 @@ def _elsewhere(old: str, back: str, source: str, comment: str) -> str:
 
 def put_right(old: str, new: str, code: str, how: str = "right") -> str:
     """old: what belongs there; new: what the answer has. "" where there is nothing to show of either."""
-    if not (old + new).strip():
-        return ""
     kind = "instead" if old and new else "missing" if old else "too-much"
-    bare = kind == "instead" and (code == new or new not in code)
-    return messages.text(f"repair.{how}-{kind}" + ("-bare" if bare else ""), old=old, new=new, code=code)
+    bare = "-bare" if kind == "instead" and (code == new or new not in code) else ""
+    return messages.text(f"repair.{how}-{kind}{bare}", old=old, new=new, code=code) if (old + new).strip() else ""
 
 
 def _count(part: str, text: str) -> int:
