@@ -28,7 +28,7 @@ struct Program {
     Schedule schedule = Schedule::Program;
     uint32_t seed = 0;  // of an adversarial schedule
     bool keep_l2 = true;
-    bool spoil = false;  // what launches write, to see whether the program looks at it
+    bool spoil = false;    // what launches write, to see whether the program looks at it
     std::vector<Held> l2;  // what the launches so far left in it
     std::vector<std::string> launches;
     size_t unlisted = 0;
