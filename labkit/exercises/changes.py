@@ -407,7 +407,7 @@ def apart(before: str, after: str) -> tuple[str, str, str]:
     first = next((k for k in range(min(len(a), len(b))) if a[k] != b[k]), min(len(a), len(b)) - 1)
     last = next((k for k in range(1, min(len(a), len(b)) - first + 1) if a[-k] != b[-k]), 1)
     one, other = ["\n".join(t[first : len(t) - last + 1]) for t in (a, b)]
-    x, y = (re.findall(r"\w+|\s+|\S", t) for t in (one, other))
+    x, y = (re.findall(r"\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|\w+|\s+|\S", t) for t in (one, other))
     head = next((k for k in range(min(len(x), len(y))) if x[k] != y[k]), min(len(x), len(y)))
     tail = next((k for k in range(min(len(x), len(y)) - head) if x[-1 - k] != y[-1 - k]), min(len(x), len(y)) - head)
     taken, put = ("".join(t[head : len(t) - tail]).strip() for t in (x, y))
@@ -420,7 +420,7 @@ def apart(before: str, after: str) -> tuple[str, str, str]:
         head -= 1
     parts = [" ".join("".join(t[head : len(t) - tail]).split()) for t in (x, y)]
     line = " ".join(one.split())
-    if len(parts[1]) > LONGEST // 2 and len(put) <= SHORT and parts[1].endswith(put):
+    if len(parts[1]) > LONGEST // 2 and len(put) <= SHORT and parts[1].endswith(put) and closed(put or taken):
         # put in, or taken out, behind something long: it says enough alone
         parts = ["", put] if put else [taken, ""] if parts[0].endswith(taken) else parts
     return parts[0], parts[1], line if len(line) <= LONGEST else ""
@@ -429,4 +429,15 @@ def apart(before: str, after: str) -> tuple[str, str, str]:
 def _whole_words(x: list[str], y: list[str], head: int, tail: int) -> bool:
     """Are both parts closed in brackets, and not both without a word?"""
     parts = ["".join(t[head : len(t) - tail]) for t in (x, y)]
-    return all(p.count(o) == p.count(c) for p in parts for o, c in ("()", "[]", "{}"))
+    return all(map(closed, parts))
+
+
+def closed(text: str) -> bool:
+    """Does every bracket have its other half, the opening one first?"""
+    open_: list[str] = []
+    for one in text:
+        if one in "([{":
+            open_.append(")]}"["([{".index(one)])
+        elif one in ")]}" and (not open_ or open_.pop() != one):
+            return False
+    return not open_

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 
 from labkit.exercises.alike import KEPT
+from labkit.exercises.changes import closed
 from labkit.exercises.stub import Template
 
 SHORT = 24  # characters
@@ -289,11 +290,38 @@ def _hunks(mine: Code, body: Code, whole: bool, lines: bool = False) -> list[tup
         for those, first, end, code in zip(parts, spans[::2], spans[1::2], (mine, body)):
             begin = those[first][0] if first < len(those) else len(code.word)
             place += [begin, those[end - 1][1] if end > first else begin]
+        place = place if whole else _slid(mine.word, body.word, place)
         if out and not whole and place[0] - out[-1][1] < 2 and place[2] - out[-1][3] < 2:
             out[-1][1], out[-1][3] = place[1], place[3]
         else:
             out.append(place)
     return [tuple(one) for one in out]
+
+
+def _slid(mine: list[str], body: list[str], place: list[int]) -> list[int]:
+    """What is put in or left out, moved along equal words until its brackets match: `f(x);` and not `); f(x`."""
+    a, b, c, d = place
+    if (b > a) == (d > c):
+        return place
+    words, at, end = (body, c, d) if d > c else (mine, a, b)
+
+    def whole(k: int) -> bool:
+        return closed(" ".join(words[at + k : end + k])) and words[at + k] != ";"
+
+    def may(k: int) -> bool:  # from k on by one to the right
+        return (
+            a + k < len(mine)
+            and c + k < len(body)
+            and end + k < len(words)
+            and (mine[a + k] == body[c + k] and words[at + k] == words[end + k])
+        )
+
+    right, left = 0, 0
+    while not whole(right) and may(right):
+        right += 1
+    while not whole(left) and min(a, c) + left > 0 and may(left - 1):
+        left -= 1
+    return [k + next((s for s in (right, left) if whole(s)), 0) for k in place]
 
 
 def _parts(code: Code, lines: bool) -> list[tuple[int, int]]:

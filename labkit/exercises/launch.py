@@ -173,7 +173,8 @@ def run_program(spec: Spec, made, case: Case, spoil: bool = False):
     """(what is compared with the case's expected, the program's Result): the lines that it printed, or what golden's
     `run` makes of the Result. spoil: what its launches write is changed before the program can fetch it.
     """
-    result = made(*case.args, spoil=spoil, **({"chip": case.chip} if case.chip else {}))
+    settings = {"spoil": True} if spoil else {}
+    result = made(*case.args, **settings, **({"chip": case.chip} if case.chip else {}))
     # the last line too where nothing ends it
     lines = result.output.removesuffix("\n").split("\n") if result.output else []
     return spec.function(spec.run)(result, case) if spec.run else lines, result

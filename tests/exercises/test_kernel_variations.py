@@ -14,7 +14,7 @@ from places import REPO
 
 from labkit.exercises import alike, kernel_changes, kernel_text, known_mistakes, session, variations
 from labkit.exercises.cases import Case
-from labkit.exercises.changes import by_chance
+from labkit.exercises.changes import apart, by_chance, closed
 from labkit.exercises.judge import examine
 from labkit.exercises.spec import load, load_all
 from labkit.exercises.stub import parse, template
@@ -415,3 +415,38 @@ def test_a_repair_that_fits_by_chance(put, new, said):
 def test_signs_of_an_input_with_hardly_any_of_the_other_sign_say_nothing():
     got, right = np.r_[np.zeros(20), 5.0], np.r_[np.ones(20), 5.0]
     assert of_sign(got, right, {"x": np.r_[np.ones(20), -1.0]}) == ""
+
+
+@pytest.mark.parametrize(
+    "mine, body, shown",
+    [
+        ("copy(a, s); back(b);", "copy(a, s); sync(s); back(b);", "sync ( s ) ;"),  # not `); sync(s`
+        ("f(a, b);", "f(a, b, c);", ", c"),
+        ("x = 1;", "x = 1; y = f(2);", "y = f ( 2 ) ;"),
+    ],
+)
+def test_what_is_missing_is_shown_with_its_brackets_closed(mine, body, shown):
+    codes = [kernel_text.Code(text) for text in (mine, body)]
+    (there,) = kernel_text._hunks(*codes, whole=False)
+    assert " ".join(codes[1].word[there[2] : there[3]]) == shown
+    (there,) = kernel_text._hunks(*codes[::-1], whole=False)  # the answer has too much
+    assert " ".join(codes[1].word[there[0] : there[1]]) == shown
+
+
+@pytest.mark.parametrize(
+    "before, after, taken, put",
+    [
+        ("y = x * 0.5", "y = x * 0.5 ** 2", "0.5", "0.5 ** 2"),  # not the 5 of 0.5
+        ("n = 1000000.0", "n = 1.0", "1000000.0", "1.0"),
+        ("n = 1e-5 * x", "n = 1e-6 * x", "1e-5", "1e-6"),
+    ],
+)
+def test_a_number_is_shown_whole(before, after, taken, put):
+    assert apart(before, after)[:2] == (taken, put)
+
+
+@pytest.mark.parametrize(
+    "text, said", [("f(a[1])", True), (") if f(", False), ("(]", False), ("[(])", False), ("", True)]
+)
+def test_closed_brackets(text, said):
+    assert closed(text) is said

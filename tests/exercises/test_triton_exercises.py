@@ -86,9 +86,9 @@ def test_a_load_that_is_the_same_in_each_turn(cell, said):
     assert said in found and bool(said) == bool(found)
 
 
-def test_a_slow_answer_is_told_which_load():
+def test_an_answer_that_loads_again_is_told_which_load():
     made = told(CORES.replace(LOADS, "").replace("    v = ", f"    {LOADS}    v = "), "tri_cores")
-    assert made.diagnosis == "too-slow" and "load it once, before the loop" in made.lines[0], str(made)
+    assert made.diagnosis == "too-much-loaded" and "load it once, before the loop" in made.lines[0], str(made)
 
 
 def test_a_mistake_in_one_of_two_places():
