@@ -24,6 +24,8 @@ def side_by_side(file: str | os.PathLike) -> list[str]:
         if folder == folder.parent:
             return []
         folder = folder.parent
+    if folder.is_relative_to(paths.cache_dir().resolve()):
+        return []  # what the lab keeps there are no neighbours, and there may be thousands
     family = folder.parent.parent
     kernels = {op: Path(op) / "op_kernel" for op in _operators(family)}
     for other in _subfolders(family.parent):
