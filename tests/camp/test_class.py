@@ -222,7 +222,8 @@ def test_a_class_from_end_to_end(tmp_path):
     spec = load("scale_spot")
     shown = spec.function(spec.cases)(0, False)
     table = {repr(c.args): c.expected for c in shown}
-    table_cell = f"spot = {table!r}.get(repr((sizes, rates, p99, limit)))"
+    asked = "repr((sizes, rates, p99, limit) + (() if share == 0.9 else (share,)))"
+    table_cell = f"spot = {table!r}.get({asked})"
     cells = {"ann": template(spec).solution(), "bob": table_cell}
     for student, cell in cells.items():
         folder = tmp_path / "submitted" / student / "ps1"
