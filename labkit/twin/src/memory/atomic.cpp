@@ -61,8 +61,10 @@ void store16(Atomic op, Dt t, uint8_t* dst, const uint8_t* src, size_t n) {
 void check_atomic(const Gm& g, uint64_t bytes, Dt stored, Here here) {
     const AtomicMode& mode = core->registers.atomic;
     auto floating = [](Dt t) { return t == Dt::F32 || t == Dt::F16 || t == Dt::BF16; };
-    bool alike = stored == Dt::Count || stored == mode.type ||  // an unsigned sum has the bits of a signed one
-                 (size_of(stored) == size_of(mode.type) && !floating(stored) && !floating(mode.type));
+    // An unsigned sum has the bits of a signed one; floats that are not negative are ordered as their bits are.
+    bool alike = stored == Dt::Count || stored == mode.type ||
+                 (size_of(stored) == size_of(mode.type) &&
+                  (mode.op != Atomic::Add || (!floating(stored) && !floating(mode.type))));
     if (!alike)
         core->report(
             "atomic-type", true, here,
