@@ -7,6 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 from labkit.camp import wire
+from labkit.exercises.timing import COUNTED
 from labkit.launch.record import Finding, LaunchRecord
 from labkit.source.errors import CompileError, SourceError
 
@@ -61,6 +62,11 @@ def record_of(told: dict) -> LaunchRecord:
     words = {n: told[n] for n in ("target", "kernel", "blocks", "time_us", "time_kind", "chip", "ub_used", "ub_size")}
     made = LaunchRecord(**words, output=str(told["output"]), finished=bool(told["finished"]), crashed=told["crashed"])
     made.findings = [finding_of(f) for f in told["findings"]]
+    made.core_us, made.busy = float(told["core_us"]), {str(k): float(v) for k, v in dict(told["busy"]).items()}
+    made.cores = [
+        {"block": int(core["block"]), "core": int(core["core"])} | {name: float(core[name]) for name in COUNTED}
+        for core in told["cores"]
+    ]
     made.again = SimpleNamespace(request=SimpleNamespace(schedule=told["schedule"]))
     if made.target != "twin" or type(made.time_us) not in (int, float) or not made.time_us >= 0:
         raise wire.Broken("no record of the twin")

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import traceback
 
+from labkit.exercises.timing import COUNTED
+
+MOST_CORES = 4096
 DATA = (str, int, float, bool, type(None))
 
 
@@ -42,4 +45,7 @@ def record(made) -> dict | None:
         "output": made.output[:20_000],
         "schedule": again,
         "findings": [finding(f) for f in made.findings[:200]],
+        "core_us": made.core_us,
+        "busy": dict(made.busy),
+        "cores": [{name: core[name] for name in ("block", "core", *COUNTED)} for core in made.cores[:MOST_CORES]],
     }

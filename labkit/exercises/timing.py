@@ -13,6 +13,11 @@ from labkit.exercises.session import current
 from labkit.exercises.spec import Spec
 from labkit.exercises.stub import Template, normalise
 
+WAYS_IN, WAYS_OUT = ("to_ub", "to_l1", "to_l1_nz"), ("from_ub", "from_l0c")
+COUNTED = (  # of a core's sums, what is compared here
+    *(f"{what}.{way}" for what in ("bytes", "moves") for way in (*WAYS_IN, *WAYS_OUT)),
+    *(f"instructions.{pipe}" for pipe in "VMS"),
+)
 MUCH_SLOWER = 1.5  # of ours: worth a note where no budget is broken
 MORE = 1.4  # times ours: a difference that explains something
 _IN, _OUT = ("bytes_in", "transfers"), ("bytes_out", "transfers")
@@ -149,22 +154,21 @@ def _sums(record: Any) -> dict[str, Any]:
     def total(*names: str) -> float:
         return sum(core[name] for core in record.cores for name in names)
 
-    ways_in, ways_out = ("to_ub", "to_l1", "to_l1_nz"), ("from_ub", "from_l0c")
-    moves = [f"moves.{way}" for way in (*ways_in, *ways_out)]
+    moves = [f"moves.{way}" for way in (*WAYS_IN, *WAYS_OUT)]
 
     def on(core, ways: tuple[str, ...]) -> float:
         return sum(core[f"bytes.{way}"] for way in ways)
 
     pipe = max(record.busy, key=record.busy.get, default="")
     return {
-        "bytes_in": total(*(f"bytes.{way}" for way in ways_in)),
-        "bytes_out": total(*(f"bytes.{way}" for way in ways_out)),
-        "core_out": max(sum(core[f"bytes.{way}"] for way in ways_out) for core in record.cores),
+        "bytes_in": total(*(f"bytes.{way}" for way in WAYS_IN)),
+        "bytes_out": total(*(f"bytes.{way}" for way in WAYS_OUT)),
+        "core_out": max(sum(core[f"bytes.{way}"] for way in WAYS_OUT) for core in record.cores),
         "transfers": total(*moves),
         "vector": total("instructions.V"),
         "cube": total("instructions.M"),
         "scalar": total("instructions.S"),
-        "shares": [(on(core, ways_in), on(core, ways_out)) for core in record.cores],
+        "shares": [(on(core, WAYS_IN), on(core, WAYS_OUT)) for core in record.cores],
         "cores": sum(any(core[name] for name in moves) for core in record.cores),
         "pipe": pipe,
         "us": dict(record.busy),
