@@ -3,7 +3,7 @@ expected: blocks, codes, the line. In the first run of `blind` 29 of 30 broken o
 ones; of `blind_third` 36 of 40 (two of the missed ones are no faults, see NOT_FOUND), and of 20 right ones one, which is
 a fault: r11 now stands with the broken ones. So does r04 of `blind`, since small products that lack a barrier are named.
 Of `blind_fourth` (three for each of 15 classes, whose author had read the classes) 42 of 45, and none of 20 right ones;
-of `blind_fifth`, drawn in the same way, 39 of 45 (43 since; the other two only change the numbers) and none of 20.
+of `blind_fifth`, drawn in the same way, 39 of 45 (42 since; the other three only change the numbers) and none of 20.
 
 x and y are 65,536 floats that are filled, z as many zeros. `blind_fifth` has an index of its own.
 """

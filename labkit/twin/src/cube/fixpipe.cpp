@@ -82,7 +82,7 @@ bool plausible(const Fix& f, Dt to, Dt from, bool gm, Here here) {
     Layout l(f, to);
     if (f.n > 4095 || (f.rows && f.m > 8192)) why = "size";
     else if (!f.dst_stride || l.rows_meet()) why = "dstStride";
-    else if (f.n > 16 && (f.src_stride < f.m || f.src_stride % 16)) why = "srcStride";  // a column has whole fractals
+    else if (f.n > 16 && f.src_stride < f.m) why = "srcStride";
     else if (f.rows && f.nds > 1 && l.matrices_meet()) why = "dstNdStride";
     else if (!f.rows && f.n % (f.split ? 8 : 16)) why = "nSize";
     else if (f.split && (f.rows || to != Dt::F32 || !gm)) why = "channelSplit";
