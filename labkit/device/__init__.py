@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Callable
 from typing import NamedTuple
 
 os.environ.setdefault("TORCH_DEVICE_BACKEND_AUTOLOAD", "0")  # see detect.py: torch_npu is not to load by itself
@@ -55,6 +56,7 @@ __all__ = [
 
 _lock = threading.RLock()
 _mode: str | None = None
+at_a_ranks_call: list[Callable[[], None]] = []  # what later rooms do in each process when a call of ranks() begins
 
 
 def install(chip: str | None = None) -> str:

@@ -11,6 +11,7 @@ takes CPU tensors too.
 from __future__ import annotations
 
 import functools
+import warnings
 
 import torch
 
@@ -22,6 +23,9 @@ def register() -> None:
     add_data_parallel()
     if not torch.distributed.is_available():
         return
+    # Work.result() alone tells what a collective filled. Torch says its warning only where an autograd function around
+    # it ends, so that it cannot be held back at the call.
+    warnings.filterwarnings("ignore", message="Work::result API")
     from torch.distributed import Backend, distributed_c10d
 
     if "hccl" not in Backend.backend_list:

@@ -7,7 +7,7 @@ in two processes with a process group.
     run.timelines                      # {"rank 0": [Span, ...], "rank 1": ...}, for labkit.figures.stream_timeline
 
 The processes stay for the next call (seconds to start, milliseconds to call) and end with this one. Each call begins
-with fresh clocks and the same seed on every rank. On a node rank i has card i.
+with fresh clocks, an empty L2 and the same seed on every rank. On a node rank i has card i.
 """
 
 from __future__ import annotations

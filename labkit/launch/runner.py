@@ -221,10 +221,17 @@ def clear_l2() -> None:
     """Empties the modelled L2 of every device, as a benchmark does between its measurements: what kernels left in it
     and what PyTorch's operators did.
     """
-    for runner in _runners.values():
-        runner.l2.clear()
+    _clear_l2_of_kernels()
     if device.mode() == "sim":
         device.clear_l2()
+
+
+def _clear_l2_of_kernels() -> None:
+    for runner in _runners.values():
+        runner.l2.clear()
+
+
+device.at_a_ranks_call.append(_clear_l2_of_kernels)
 
 
 def forget(chip: str) -> None:

@@ -423,3 +423,25 @@ def talk(rank, fail):
         labkit.ranks(2, cell["talk"], True)
     said = capsys.readouterr()
     assert (said.out, said.err) == ("[rank 1] out of 1\n", "[rank 1] errors of 1\n")
+
+
+def test_a_call_costs_the_same_however_often_it_was_made_and_says_nothing_of_torchs_own():
+    """The L2 is empty at first, also where a call before had its tensors and its kernels in the same places."""
+    cell = notebook("""
+import torch, labkit
+class Sum(torch.autograd.Function):
+    @staticmethod
+    def forward(context, x):
+        torch.distributed.all_reduce(x)
+        return x
+def product(rank):
+    labkit.operator("swiglu").missing("swiglu")
+    x = torch.ones(1024, 1024, dtype=torch.half).npu()
+    y = Sum.apply(x @ x)
+    z = torch.ones(4, 2816, dtype=torch.half).npu()
+    torch.ops.lab.swiglu(z, z)
+""")
+    labkit.operator("swiglu").missing("swiglu")
+    first, again = (labkit.ranks(2, cell["product"]) for _ in range(2))
+    assert first.timelines == again.timelines and first.us[0] > 10
+    assert first.errors == again.errors == ["", ""]
