@@ -95,7 +95,6 @@ def of_run(spec: Spec, got: Any, ended) -> Any:
     return Reported(found) if found else got
 
 
-@_remark
 def sentence(
     spec: Spec,
     ours: Template,
@@ -105,6 +104,37 @@ def sentence(
     every: list[Case],
     mends: bool = True,
     only_known: bool = False,
+) -> str:
+    """What _told says; where that is nothing, what the known-wrong solutions with the same results are about. See there."""
+    say = _told(spec, ours, source, cases, results, every, mends, only_known)
+    return say or ("" if only_known else _of_the_same_results(spec, ours, cases, results))
+
+
+@_remark
+def _of_the_same_results(spec: Spec, ours: Template, cases: list[Case], results: dict[int, Any]) -> str:
+    """A comparison, no verdict: the answer's text has no mark of theirs. Where one or two are known."""
+    said: list[str] = []
+    if spec.kind != "python" or spec.compiled:
+        return ""
+    for mutant, edit in _ways(spec):
+        made = _build(spec, ours.mutant(mutant.regions, edit), ours) if mutant.say else None
+        if made is not None and pick(mutant.say) not in said:
+            if all(_same(_result(spec, made, case), results[id(case)]) for case in cases):
+                said.append(pick(mutant.say))
+    keys = {1: "variation.same-results", 2: "variation.same-results-two"}
+    return messages.text(keys[len(said)], one=said[0], two=said[-1]) if len(said) in keys else ""
+
+
+@_remark
+def _told(
+    spec: Spec,
+    ours: Template,
+    source: str,
+    cases: list[Case],
+    results: dict[int, Any],
+    every: list[Case],
+    mends: bool,
+    only_known: bool,
 ) -> str:
     """Of the known-wrong solution that agrees with `results` (id of a case -> what the learner's gave), else, unless
     only_known, of a variation of ours, else "".

@@ -137,6 +137,13 @@ class Spec:
         return self.kind in ("python", "triton") or self.kind == "adapter" and (self.folder / "solution.py").is_file()
 
     @property
+    def compiled(self) -> bool:
+        """Does an answer have to be compiled, which takes seconds: C++, also where a Python function returns it?"""
+        if self.kind == "predict" or not (self.folder / "solution.py").is_file():
+            return self.kind != "predict"
+        return (self.folder.parents[1] / "op_kernel").is_dir()  # an aclnn operator package
+
+    @property
     def comment(self) -> str:
         return "#" if self.in_python else "//"
 
