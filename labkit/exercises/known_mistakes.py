@@ -105,7 +105,7 @@ def sentence(
     mends: bool = True,
     only_known: bool = False,
 ) -> str:
-    """What _told says; where that is nothing, what the known-wrong solutions with the same results are about. See there."""
+    """What _told says; else what the known-wrong solutions with the same results are about. Arguments: see there."""
     say = _told(spec, ours, source, cases, results, every, mends, only_known)
     return say or ("" if only_known else _of_the_same_results(spec, ours, cases, results))
 
