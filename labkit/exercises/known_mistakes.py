@@ -114,7 +114,7 @@ def sentence(
 def _of_the_same_results(spec: Spec, ours: Template, cases: list[Case], results: dict[int, Any]) -> str:
     """A comparison, no verdict: the answer's text has no mark of theirs. Where one or two are known."""
     said: list[str] = []
-    if spec.kind != "python" or spec.compiled:
+    if spec.kind != "python" or spec.compiled or not cases:
         return ""
     for mutant, edit in _ways(spec):
         made = _build(spec, ours.mutant(mutant.regions, edit), ours) if mutant.say else None

@@ -42,15 +42,25 @@ def in_text(ours: Template, source: str, joined: Joined | None) -> str:
 
 
 def empty(ours: Template, source: str) -> str:
-    """A region without code."""
-    return _region(ours, source, "empty", lambda text, region: text in ("", "pass", "..."))
+    """A region without code; of several one with a comment that was not given is left so on purpose."""
+
+    def asked(text: str, region, raw: str) -> bool:
+        given = {line.strip() for line in region.stub}
+        own = [line for line in raw.splitlines() if line.strip().startswith(ours.comment) and line.strip() not in given]
+        return text in ("", "pass", "...") and not (own and len(ours.regions) > 1)
+
+    return _region(ours, source, "empty", asked)
 
 
 def as_given(ours: Template, source: str) -> str:
     """A region that still is the stub, while others are not."""
     if len(ours.regions) == 1:
         return ""
-    return _region(ours, source, "as-given", lambda text, r: text == normalise("\n".join(r.stub), ours.comment))
+
+    def asked(text: str, region, _raw: str) -> bool:
+        return bool(region.stub) and text == normalise("\n".join(region.stub), ours.comment)
+
+    return _region(ours, source, "as-given", asked)
 
 
 def lacking(ours: Template, source: str) -> str:
@@ -75,7 +85,7 @@ def lacking(ours: Template, source: str) -> str:
 
 def _region(ours: Template, source: str, key: str, asked) -> str:
     for k, ((text, _), region) in enumerate(zip(ours.split(source), ours.regions), 1):
-        if asked(normalise(text, ours.comment), region):
+        if asked(normalise(text, ours.comment), region, text):
             return messages.text(
                 f"slip.{key}" + ("-one" if len(ours.regions) == 1 else ""), k=k, task=pick(region.todo)
             )

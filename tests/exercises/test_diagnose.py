@@ -193,6 +193,9 @@ def test_sign_order_and_factors():
     assert key(b / a, a / b) == "reciprocal"
     assert key(2 * a, a) == "scaled" and diagnose(0.25 * a, a).numbers["factor"] == pytest.approx(0.25)
     assert diagnose(a + np.float32(0.75), a).key == "offset"
+    small = np.linspace(0.005, 0.007, N).astype(np.float32)  # the tolerance is a large part of a small result
+    assert key(small * a, a, tolerance=(1e-3, 1e-3)) != "scaled"
+    assert key(np.float32(0.005) * a, a, tolerance=(1e-3, 1e-3)) == "scaled"
     half = a.astype(np.float16)
     assert key((1.25 * a).astype(np.float16), half) == "scaled"
     assert (
