@@ -115,7 +115,7 @@ def project_cases(seed, quick):
     )
     cores = say("cores", "核")
     expected = {right: say("right", "正确"), cores: say("all with rows", "都分到行"), seen: True, faster: True}
-    shapes = [(4, 64), (1, 40), (33, 333), (176, 256), (1024, 1024), (1000, 64), (900, 1536)]
+    shapes = [(4, 64), (1, 40), (33, 333), (176, 256), (1024, 1024), (1000, 64), (900, 1536), (20000, 16)]
     return [Case(f"{rows} x {width}", (rows, width, seed), expected) for rows, width in shapes[:: 2 if quick else 1]]
 
 
