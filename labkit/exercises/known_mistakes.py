@@ -9,6 +9,7 @@ import contextlib
 import functools
 import os
 import re
+import time
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -37,6 +38,7 @@ from labkit.exercises.value_remarks import statements
 from labkit.launch.record import LaunchError
 from labkit.source.errors import CompileError
 
+WAITS = 10.0  # s, on the learner's patience, where each known-wrong answer launches or builds
 MUCH = 200  # characters of a sentence that quotes two lines, where a smaller change may say more
 
 
@@ -107,7 +109,7 @@ def sentence(
 ) -> str:
     """What _told says; else what the known-wrong solutions with the same results are about. Arguments: see there."""
     say = _told(spec, ours, source, cases, results, every, mends, only_known)
-    return say or ("" if only_known else _of_the_same_results(spec, ours, cases, results))
+    return say or (_of_the_same_results(spec, ours, cases, results) if mends and not only_known else "")
 
 
 @_remark
@@ -116,7 +118,10 @@ def _of_the_same_results(spec: Spec, ours: Template, cases: list[Case], results:
     said: list[str] = []
     if spec.kind != "python" or spec.compiled or not cases:
         return ""
+    until = time.monotonic() + WAITS
     for mutant, edit in _ways(spec):
+        if time.monotonic() > until:  # of some only, so that it is not known whether they are the only ones
+            return ""
         made = _build(spec, ours.mutant(mutant.regions, edit), ours) if mutant.say else None
         if made is not None and pick(mutant.say) not in said:
             if all(_same(_result(spec, made, case), results[id(case)]) for case in cases):

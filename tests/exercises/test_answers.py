@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 import signal
 import threading
 import time
+from dataclasses import replace
 
 import pytest
 from ops_lab import module
 from places import FIXTURES
 
 from labkit import paths
-from labkit.exercises import check, order, predict, session
+from labkit.exercises import check, known_mistakes, order, predict, session
 from labkit.exercises.judge import forget
 from labkit.exercises.slips import unbalanced
 from labkit.exercises.spec import load
@@ -51,6 +53,25 @@ def test_another_mistake_does_not():
     other = "share = n // blocks if n < 30 else n // blocks + 1\nedges = [min(i * share, n) for i in range(blocks + 1)]"
     result = check("fx_share", other)
     assert result.diagnosis == "value" and result.lines[0] != SAID
+
+
+def test_where_nothing_names_a_mistake_the_known_ones_with_the_same_results_are_told(monkeypatch):
+    spec = load("fx_share")
+    cases = spec.golden.share_cases(0, False)
+    results = {id(c): [(0, c.args[0] // 2)] for c in cases}
+    told = functools.partial(known_mistakes.sentence, spec, template(spec), "edges = [n]", cases, every=cases)
+    monkeypatch.setattr(known_mistakes, "_told", lambda *_: "")
+    assert told(results) == ""
+    rounded = template(spec).mutant(spec.mutants[0].regions)
+    results = {id(c): r for c, r in zip(cases, known_mistakes.outcome(spec, template(spec), rounded, cases))}
+    assert told(results) == f"A known mistake gives the same results: {SAID}"
+    another = replace(spec.mutants[0], say={"en": "Or so."}), replace(spec.mutants[0], say={"en": "Or else."})
+    spec = replace(spec, mutants=(*spec.mutants, another[0]))
+    told = functools.partial(known_mistakes.sentence, spec, template(spec), "edges = [n]", cases, every=cases)
+    assert told(results) == f"Two known mistakes give the same results. {SAID} Or: Or so."
+    assert told(results, mends=False) == told(results, only_known=True) == ""
+    monkeypatch.setattr(known_mistakes, "WAITS", -1.0)
+    assert told(results) == "", "of some of them only it would not be known that they are the only ones"
 
 
 # ---- remarks on values
