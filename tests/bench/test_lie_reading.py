@@ -113,3 +113,20 @@ def test_a_report_may_say_that_it_is_the_forward(said):
 
 def test_a_report_of_both_ways_says_no_such_thing():
     assert not reading.says(words.ONLY, "forward and backward of F.linear, 3 us")
+
+
+def test_a_name_is_its_functions_own_and_what_is_returned_beside_a_time_hides_no_unit():
+    script = """
+def one():
+    t = time.perf_counter_ns()
+    y = x @ x
+    return (time.perf_counter_ns() - t)DIVIDED, y
+def all():
+    us = []
+    t, y = one()
+    us.append(t)
+    a_ms, b = time.perf_counter(), 1
+"""
+    for divided, said in ((" / 1e3", []), ("", [("us", "us", "ns")])):
+        found = units.wrong_units(ast.parse(script.replace("DIVIDED", divided)))
+        assert [x[1:] for x in found] == [*said, ("a_ms", "ms", "s")]

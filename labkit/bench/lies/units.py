@@ -7,6 +7,7 @@ of them; the name that takes the result says one. What is not understood has no 
 from __future__ import annotations
 
 import ast
+import copy
 import re
 from collections.abc import Iterator
 from math import log10
@@ -22,7 +23,7 @@ KEEPING = set("float int abs round sum min max sorted list array asarray median 
 
 def wrong_units(tree: ast.AST) -> list[tuple[int, str, str, str]]:
     """(line, name, the unit that it says, the unit that it has)"""
-    nodes = list(ast.walk(tree))
+    nodes = list(ast.walk(_Scopes().visit(copy.deepcopy(tree))))
     read = _Reader(nodes)
     scaled = {
         _name(side)
@@ -44,8 +45,24 @@ def wrong_units(tree: ast.AST) -> list[tuple[int, str, str, str]]:
         if unit in NAMES and said is not None and said != unit and name not in scaled:
             if 10 ** abs(said - unit) in counts:
                 continue  # so many calls, perhaps: (t1 - t0) * 1e3 of a thousand are microseconds for each
-            found.append((line, name, NAMES[said], NAMES[unit]))
+            found.append((line, name.rpartition(".")[2], NAMES[said], NAMES[unit]))
     return found
+
+
+class _Scopes(ast.NodeTransformer):
+    """A function's own names as function.name: the t of one is not the t of another."""
+
+    def visit_FunctionDef(self, node):
+        self.generic_visit(node)  # an inner function's first
+        elsewhere = {n for x in ast.walk(node) if isinstance(x, (ast.Global, ast.Nonlocal)) for n in x.names}
+        own = {a.arg for a in [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]}
+        own |= {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+        for n in ast.walk(node):
+            if isinstance(n, ast.Name) and n.id in own - elsewhere and "." not in n.id:
+                n.id = f"{node.name}.{n.id}"
+        return node
+
+    visit_AsyncFunctionDef = visit_FunctionDef
 
 
 class _Reader:
@@ -100,12 +117,21 @@ def _given(nodes: list[ast.AST]) -> Iterator[tuple[int, str, ast.expr]]:
     for n in nodes:
         if isinstance(n, ast.Assign) and len(n.targets) == 1 and isinstance(n.targets[0], (ast.Name, ast.Attribute)):
             yield n.lineno, _name(n.targets[0]), n.value
+        elif isinstance(n, ast.Assign) and len(n.targets) == 1 and isinstance(n.targets[0], ast.Tuple):
+            for i, target in enumerate(n.targets[0].elts):
+                if isinstance(n.value, ast.Tuple) and len(n.value.elts) == len(n.targets[0].elts):
+                    yield n.lineno, _name(target), n.value.elts[i]
+                elif isinstance(n.value, ast.Call) and isinstance(n.value.func, ast.Name):
+                    yield n.lineno, _name(target), ast.Name(f"{n.value.func.id}[{i}]", ast.Load())
         elif isinstance(n, ast.Call) and _name(n.func) == "append" and len(n.args) == 1:
             if isinstance(n.func, ast.Attribute) and _name(n.func.value):
                 yield n.lineno, _name(n.func.value), n.args[0]
         elif isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef)):
             for r in ast.walk(n):
-                if isinstance(r, ast.Return) and r.value is not None:
+                if isinstance(r, ast.Return) and isinstance(r.value, ast.Tuple):
+                    for i, value in enumerate(r.value.elts):
+                        yield r.lineno, f"{n.name}[{i}]", value
+                elif isinstance(r, ast.Return) and r.value is not None:
                     yield r.lineno, n.name, r.value
 
 
