@@ -73,7 +73,7 @@ class Raised:
     """In place of a result: the function raised this. Two of them are the same where type and text are."""
 
     def __init__(self, error: BaseException):
-        text = re.sub(r"0x[0-9a-fA-F]+|line \d+", "", str(error))
+        text = re.sub(r"0x[0-9a-fA-F]+|line \d+|(?<=\w):\d+\b", "", str(error))  # no address, no place
         self.name = (getattr(error, "kind", type(error).__name__), text)
 
 
