@@ -114,9 +114,10 @@ def sentence(
 
 @_remark
 def _of_the_same_results(spec: Spec, ours: Template, cases: list[Case], results: dict[int, Any]) -> str:
-    """A comparison, no verdict: the answer's text has no mark of theirs. Where one or two are known."""
+    """A comparison, no verdict: the answer's text has no mark of theirs. Where one or two are known, and where what is
+    wrong is more than a yes or no, which many a mistake turns."""
     said: list[str] = []
-    if spec.kind != "python" or spec.compiled or not cases:
+    if spec.kind != "python" or spec.compiled or not any(_is_more(results[id(c)], c.expected) for c in cases):
         return ""
     until = time.monotonic() + WAITS
     for mutant, edit in _ways(spec):
@@ -128,6 +129,14 @@ def _of_the_same_results(spec: Spec, ours: Template, cases: list[Case], results:
                 said.append(pick(mutant.say))
     keys = {1: "variation.same-results", 2: "variation.same-results-two"}
     return messages.text(keys[len(said)], one=said[0], two=said[-1]) if len(said) in keys else ""
+
+
+def _is_more(got: Any, expected: Any) -> bool:
+    """Is there a wrong number or text in it?"""
+    if isinstance(got, Raised):
+        return False
+    mine, right = list(_leaves(got)), list(_leaves(expected))
+    return len(mine) != len(right) or any(not isinstance(a, bool) and not _same(a, b) for a, b in zip(mine, right))
 
 
 @_remark
