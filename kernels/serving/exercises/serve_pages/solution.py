@@ -7,7 +7,7 @@ def pool(pages):
 
     def allocate(count):
         # >>> exercise: `count` pages off the free list; None, and none taken, where there are fewer | 从空闲表取 `count` 页；不够时返回 None 且一页不取
-        # stub: return [free.pop()]
+        # stub: return free[:1]
         if count > len(free):
             return None
         return [free.pop() for _ in range(count)]
