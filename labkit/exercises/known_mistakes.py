@@ -64,7 +64,7 @@ def sentence_by_text(spec: Spec, ours: Template, source: str) -> str:
     """Of the known-wrong solution that reads like `source` but for layout, comments and names of its own."""
     mine = words(ours, source)
     for mutant in spec.mutants:
-        if mutant.say and mine and words(ours, ours.mutant(mutant.regions)) == mine:
+        if mutant.say and mine and words(ours, ours.mutant(mutant.regions, mutant.edit)) == mine:
             return pick(mutant.say)
     return ""
 
@@ -352,8 +352,8 @@ def slow_sentence(spec: Spec, ours: Template, source: str, case: Case, time_us: 
     """Of the known-wrong solution that is right and takes exactly as long as the learner's, else ""."""
     found = set()
     for mutant in spec.mutants:
-        if mutant.say and mutant.noticed in SLOW and bears(ours, source, ours.mutant(mutant.regions)):
-            made = _build(spec, ours.mutant(mutant.regions), ours)
+        if mutant.say and mutant.noticed in SLOW and bears(ours, source, ours.mutant(mutant.regions, mutant.edit)):
+            made = _build(spec, ours.mutant(mutant.regions, mutant.edit), ours)
             try:
                 record = launch.run_kernel(spec, made, case)[1] if made is not None else None
             except LaunchError:
