@@ -130,3 +130,32 @@ def all():
     for divided, said in ((" / 1e3", []), ("", [("us", "us", "ns")])):
         found = units.wrong_units(ast.parse(script.replace("DIVIDED", divided)))
         assert sorted(x[1:] for x in found) == [("a_ms", "ms", "s"), *said]
+
+
+CLOSURES = """
+def clock():
+    began = 0
+    def start():
+        nonlocal began
+        began = time.perf_counter_ns()
+    def stop():
+        return (time.perf_counter_ns() - began) / 1eBY
+    return start, stop
+def bench(f):
+    start, stop = clock()
+    def run():
+        figures = []
+        start()
+        figures.append(stop() / calls)
+        return sorted(figures)
+    return run
+def main():
+    ms = bench(f)()
+    s = sorted(ms)
+"""
+
+
+@pytest.mark.parametrize("by, wrong", [("3", True), ("6", False)])
+def test_a_unit_through_functions_that_return_functions(by, wrong):
+    found = units.wrong_units(ast.parse(CLOSURES.replace("BY", by)))
+    assert [x[1] for x in found] == ["ms"] * wrong

@@ -69,7 +69,7 @@ class _Reader:
     def __init__(self, nodes: list[ast.AST]):
         self.given = list(_given(nodes))
         self.known: dict[str, int | None] = {}
-        for _ in range(4):
+        for _ in range(8):  # names that one line takes from the other
             seen: dict[str, set] = {}
             for _, name, value in self.given:
                 seen.setdefault(name, set()).add(self.unit(value))
@@ -87,6 +87,8 @@ class _Reader:
                 return -9
             if name in KEEPING:
                 return self.unit(e.args[0]) if e.args else None
+            if isinstance(e.func, ast.Call):  # what is called is what a function returns: its unit is that function's
+                return self.unit(e.func)
             return self.known.get(name) if isinstance(e.func, ast.Name) else None
         if isinstance(e, (ast.ListComp, ast.GeneratorExp)):
             return self.unit(e.elt)
@@ -115,6 +117,8 @@ class _Reader:
 def _given(nodes: list[ast.AST]) -> Iterator[tuple[int, str, ast.expr]]:
     """(line, name, value) of what is assigned to a name, or appended to it."""
     for n in nodes:
+        if isinstance(n, ast.Assign) and isinstance(n.value, ast.List) and not n.value.elts:
+            continue  # what is appended says the unit
         if isinstance(n, ast.Assign) and len(n.targets) == 1 and isinstance(n.targets[0], (ast.Name, ast.Attribute)):
             yield n.lineno, _name(n.targets[0]), n.value
         elif isinstance(n, ast.Assign) and len(n.targets) == 1 and isinstance(n.targets[0], ast.Tuple):
@@ -141,7 +145,7 @@ def _name(node: ast.AST) -> str:
 
 def _said(name: str) -> int | None:
     """Of t_us, us and elapsedMs; not of a rate, as calls_per_s is."""
-    parts = [p.lower() for p in re.findall(r"[A-Z]?[a-z]+|[A-Z]+|\d+", name)]
+    parts = [p.lower() for p in re.findall(r"[A-Z]?[a-z]+|[A-Z]+|\d+", name.rpartition(".")[2])]
     return SAID.get(parts[-1]) if parts and "per" not in parts and parts != ["s"] else None
 
 
