@@ -154,7 +154,8 @@ def test_a_script_is_judged_as_its_key_says(name):
     packed tensor for two; a float() that reads a loss; before and after in prose; a warm-up that reads the clock; data that end
     before the batch does; a cache that the script empties itself; a shape with and without a batch of one; a difference
     in per cent; a copy that puts an input back; rows of a table of which one was timed; a task that reads a value and
-    for which another waits; a tail of 40 samples; the type of a reference; a unit behind a function; a backward that was not timed; the P99 of 27 samples beside their median and largest. A third of them in each run."""
+    for which another waits; a tail of 40 samples; the type of a reference; a unit behind a function; a backward that was not timed; the P99 of 27 samples beside their median and largest; a name that
+    two functions have. A sixth of them in each run."""
     letters = name.rstrip("0123456789")
     said = keys(letters)[name]
     assert bench.check(Path(__file__).parent / f"scripts_{letters}" / f"{name}.py").kinds == ([said] if said else [])
