@@ -244,8 +244,8 @@ def _say_little(cases: list[Case], results: dict[int, Any]) -> str:
         given = [
             r for c, r in zip(cases, given) if not isinstance(r, Raised) and compare_values(r, c.expected, c.tolerance)
         ]
-    if all(isinstance(c.expected, bool) for c in cases):
-        return "bool"
+    if all(isinstance(c.expected, (bool, str)) for c in cases) and len({c.expected for c in cases}) <= 2:
+        return "bool"  # or one of two words
     return "" if len({repr(leaf) for r in given for leaf in _leaves(r)}) > 1 else "one"
 
 

@@ -98,7 +98,8 @@ def function(text: str, filename: str, entry: str) -> Callable:
 
 
 def module(text: str, filename: str) -> dict[str, Any]:
-    """The names that a module text defines. Raises what the text raises.
+    """The names that a module text defines, and torch where it is used: a notebook has imported it. Raises what the
+    text raises.
 
     dataclasses, pickle and typing look a class's module up by its name: the newest text stands there, as a module that
     was loaded anew does. What an older one defined keeps its own names.
@@ -108,6 +109,10 @@ def module(text: str, filename: str) -> dict[str, Any]:
     linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
     made, before = types.ModuleType("exercise"), sys.modules.get("exercise")
     made.__file__ = filename
+    if "torch." in text:
+        import torch
+
+        made.torch = torch
     sys.modules["exercise"] = made
     try:
         exec(compile(text, filename, "exec"), made.__dict__)

@@ -293,15 +293,14 @@ def _plausible(key: str, names: dict[str, str], source: str, coarse: bool, their
     if key == "words":
         return all(re.search(f"[\"']{re.escape(word)}[\"']", source) for word in names.values())
     if key in ("left-out", "condition", "case"):
-        return fewer(re.escape(names["part"]))
+        parts = [rf"\b{w}\b" for w in re.findall(r"[A-Za-z_]\w*", names["part"])]  # all of it may stand elsewhere
+        return fewer(re.escape(names["part"])) and any(map(fewer, parts or [re.escape(names["part"])]))
     if key == "unchanged":
         return not re.search(rf"\b{re.escape(names['name'])}\s*[-+*/]?=[^=]", source)
     if key in ("without-call", "no-statement"):
         return fewer(rf"\b{names['name']}\(")
-    if key == "rounds-down":
-        return fewer(r"-\s*\(\s*-|ceil|cdiv")
-    if key == "not-squared":
-        return fewer(r"\*\* ?2|square|pow\(")
+    if key in ("rounds-down", "not-squared"):
+        return fewer(r"-\s*\(\s*-|ceil|cdiv" if key == "rounds-down" else r"\*\* ?2|square|pow\(")
     if key == "no-factor":
         return fewer(rf"(?<![\w.]){re.escape(names['number'])}(?![\w.])")
     if key == "no-keyword":

@@ -3,7 +3,8 @@
 
 def trace(gradient, weights, vectors, step):
     """The mean over `vectors` of v . (H v), H being the loss's second derivatives; H v is how fast the gradient changes
-    along v, from two gradients: `step` to either side of the weights. gradient: of a list of weights, a list."""
+    along v, from two gradients: `step` to either side of the weights. gradient: of a list of weights, a list; weights and
+    vectors are lists of numbers."""
     found = []
     for v in vectors:
         # >>> exercise: the gradient on either side, and v times its change (3 lines) | 两侧的梯度，以及 v 乘梯度的变化率（3 行）
