@@ -67,6 +67,32 @@ def _name(dtype):
     return "float" if dtype == torch.float32 else "half"
 
 
+def log_softmax_named(x):
+    """(sentence, result) of what a kernel gives that makes one of the usual mistakes."""
+    rows = x.double()
+    most = rows.max(-1, keepdim=True).values
+    shifted = rows - most
+    total = shifted.exp().sum(-1, keepdim=True)
+    padding = say(
+        "The zeros that pad a row in UB count in its sum: exp makes no 0 of them.",
+        "UB 中行尾的填充零被算进了和：exp 不会把它们变成 0。",
+    )
+    pads = {-x.shape[-1] % 16, -x.shape[-1] % (32 // x.element_size())} - {0}
+    found = [
+        (say("That is the softmax: its logarithm is asked for.", "这是 softmax：要求的是它的对数。"),
+         shifted.exp() / total),
+        (say("The logarithm of the sum is not taken.", "没有对和取对数。"), shifted - total),
+        (say("Only the largest value is taken away, not the logarithm of the sum.",
+             "只减去了最大值，没有减去和的对数。"), shifted),
+        (say("The logarithm of the sum is that of x minus the row's largest value: it has to be taken from the same.",
+             "和的对数是对 x 减去行最大值而言的：应从同样的差中减去。"), rows - total.log()),
+        (say("The row's largest value is taken away twice.", "行最大值被减去了两次。"), shifted - total.log() - most),
+        *((padding, shifted - (total + n * (-most).exp()).log()) for n in pads),
+        *((padding, shifted - (total + n).log()) for n in pads),
+    ]  # fmt: skip
+    return [(sentence, result.to(x.dtype)) for sentence, result in found]
+
+
 def log_softmax_cases(seed, quick):
     """(rows, width, type, blocks); the values reach 100, where float's exp overflows."""
     sizes = (
@@ -89,6 +115,7 @@ def log_softmax_cases(seed, quick):
                 blocks=blocks,
                 tile=width,
                 layout="interleaved",
+                mistakes=partial(log_softmax_named, x),
             )
         )
     return made
@@ -99,6 +126,34 @@ def rope(x, cos, sin):
     first, second = x.double().chunk(2, -1)
     c, s = cos.double()[:, None], sin.double()[:, None]
     return torch.cat([first * c - second * s, first * s + second * c], -1).to(x.dtype)
+
+
+def rope_named(x, cos, sin):
+    """(sentence, result) of what a kernel gives that makes one of the usual mistakes."""
+    (a, b), c, s = x.double().chunk(2, -1), cos.double()[:, None], sin.double()[:, None]
+    turned = a * c - b * s
+    even, odd = x.double()[..., ::2], x.double()[..., 1::2]
+    pairs = torch.stack([even * c - odd * s, even * s + odd * c], -1).flatten(-2)
+
+    def given(first, second):
+        return torch.cat([first, second], -1).to(x.dtype)
+
+    return [
+        (say("The second half is made from the new first half: both need x as it was.",
+             "后一半用了已经更新的前一半：两者都需要原来的 x。"), given(turned, turned * s + b * c)),
+        (say("It is turned the other way: the first half takes b * sin away, the second adds a * sin.",
+             "旋转方向反了：前一半减去 b * sin，后一半加上 a * sin。"), given(a * c + b * s, b * c - a * s)),
+        (say("cos and sin are exchanged.", "cos 和 sin 用反了。"), given(a * s - b * c, a * c + b * s)),
+        (say("Neighbours are turned against each other; the two of a pair lie half a row apart.",
+             "相邻的两个数被相互旋转；一对数相距半行。"), pairs.to(x.dtype)),
+        (say("The second half comes out as it went in.", "后一半原样输出。"), given(turned, b)),
+        (say("Only the products with cos are there: those with sin are missing.",
+             "只有与 cos 的乘积：缺少与 sin 的乘积。"), given(a * c, b * c)),
+        (say("The second half takes a * sin away: it is added.", "后一半减去了 a * sin：应加上。"),
+         given(turned, b * c - a * s)),
+        (say("The first half adds b * sin: it is taken away.", "前一半加上了 b * sin：应减去。"),
+         given(a * c + b * s, a * s + b * c)),
+    ]  # fmt: skip
 
 
 def rope_cases(seed, quick):
@@ -127,6 +182,7 @@ def rope_cases(seed, quick):
                 blocks=blocks,
                 tile=heads * dim,
                 layout="interleaved",
+                mistakes=partial(rope_named, x, cos, sin),
             )
         )
     return made
@@ -202,10 +258,10 @@ def group_norm_silu(x, weight, bias, groups):
 
 
 def group_norm_named(x, weight, bias, groups):
-    """(sentence, result) of what a kernel gives that takes the padding of a channel's row in UB, to 16 elements, for
-    numbers of the group, or another sum, weight or formula."""
+    """(sentence, result) of what a kernel gives that takes the padding of a channel's row in UB, to 16 elements or to
+    32 bytes, for numbers of the group, or another sum, weight or formula."""
     samples, channels, area = x.shape
-    inside, beside = channels // groups * area, channels // groups * (-area % 16)
+    inside, pads = channels // groups * area, {-area % 16, -area % (32 // x.element_size())}
     rows = x.double().reshape(samples, groups, -1)
     total = rows.sum(-1, keepdim=True)
 
@@ -217,7 +273,7 @@ def group_norm_named(x, weight, bias, groups):
     def squares(mean):
         return (rows - mean).square().sum(-1, keepdim=True)
 
-    mean, padded = total / inside, total / (inside + beside)
+    mean = total / inside
     right, first, ones = squares(mean) / inside, torch.arange(channels) % (channels // groups), torch.ones(channels)
     by_padded = say(
         "divided by the number of elements with the padding of the rows; the padding is no part of the group: "
@@ -230,13 +286,19 @@ def group_norm_named(x, weight, bias, groups):
     )
     per_channel = x.double().mean(-1, keepdim=True), x.double().var(-1, unbiased=False, keepdim=True)
     instance = (x.double() - per_channel[0]) / (per_channel[1] + EPS).sqrt()
-    return [
-        (say("Mean and variance are ", "均值和方差的") + by_padded, given(padded, squares(padded) / (inside + beside))),
-        (say("The mean is ", "均值的") + by_padded, given(padded, squares(padded) / inside)),
-        (say("The variance is ", "方差的") + by_padded, given(mean, squares(mean) / (inside + beside))),
-        (beside_counts, given(mean, (squares(mean) + beside * mean.square()) / inside)),
-        (beside_counts, given(mean, (squares(mean) + beside * mean.square()) / (inside + beside))),
-        (beside_counts, given(padded, (squares(padded) + beside * padded.square()) / (inside + beside))),
+    found = []
+    for beside in (channels // groups * pad for pad in pads):
+        padded = total / (inside + beside)
+        found += [
+            (say("Mean and variance are ", "均值和方差的") + by_padded,
+             given(padded, squares(padded) / (inside + beside))),
+            (say("The mean is ", "均值的") + by_padded, given(padded, squares(padded) / inside)),
+            (say("The variance is ", "方差的") + by_padded, given(mean, squares(mean) / (inside + beside))),
+            (beside_counts, given(mean, (squares(mean) + beside * mean.square()) / inside)),
+            (beside_counts, given(mean, (squares(mean) + beside * mean.square()) / (inside + beside))),
+            (beside_counts, given(padded, (squares(padded) + beside * padded.square()) / (inside + beside))),
+        ]  # fmt: skip
+    return found + [
         (say("The variance is divided by one less than the number of elements.", "方差除以了元素数减一。"),
          given(mean, squares(mean) / max(inside - 1, 1))),
         (say("eps is left out: it is added to the variance before the root.", "漏掉了 eps：应在开方之前加到方差上。"),
