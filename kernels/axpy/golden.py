@@ -318,7 +318,7 @@ def run_overlap(function, args, case):
     elif not kept:
         said[result] = say("right, and `sums` on the device are not", "正确，但设备上的 sums 不是")
     if early:  # on a real NPU the clocks are NaN and nothing of this is said
-        said[back] = say("not yet: the device still works", "尚未：设备还在工作")
+        said[back] = say("not yet: a stream is not waited for", "尚未：有的流没有等待")
     if us > 1.1 * best:
         said[copies] = say(
             f"one after the other: {us:.0f} us, {best:.0f} us is possible",

@@ -435,6 +435,40 @@ def rms_norm(x, weight, eps):
     return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + eps) * weight
 
 
+def rms_norm_gradients(grad, x, weight, eps):
+    """(sentence, number of the argument, gradient) of what a way back gives that makes one of the usual mistakes."""
+    grad, x, weight = grad.double(), x.double(), weight.double()
+    root = torch.rsqrt(x.square().mean(-1, keepdim=True) + eps)
+    normed, into = x * root, grad * weight
+
+    def mean(t):
+        return t.mean(-1, keepdim=True)
+
+    rows = tuple(range(x.ndim - 1))
+    return [
+        (say("The mean in it is that of grad * x: the weight stands between x and the result, so it is that of grad * weight * x.",
+             "其中的均值取的是 grad * x：x 与结果之间还有 weight，应取 grad * weight * x 的均值。"),
+         0, root * (into - normed * mean(grad * normed))),
+        (say("The root is taken for a constant: it depends on each x of the row, which takes a mean of grad * weight * x away.",
+             "把根当成了常数：它依赖于该行的每个 x，要减去 grad * weight * x 的均值一项。"), 0, root * into),
+        (say("The weight is missing in it: grad * weight stands where grad stands alone.",
+             "缺少 weight：只有 grad 的地方应是 grad * weight。"), 0, root * (grad - normed * mean(grad * normed))),
+        (say("Only the mean has the weight; the first term is grad * weight too.",
+             "只有均值里有 weight；第一项也应是 grad * weight。"), 0, root * (grad - normed * mean(into * normed))),
+        (say("What the root takes away is added.", "根带来的那一项应减去，这里加上了。"),
+         0, root * (into + normed * mean(into * normed))),
+        (say("A sum over the row stands where its mean belongs: it is not divided by the width.",
+             "该用行均值的地方用了行和：没有除以宽度。"), 0, root * (into - normed * (into * normed).sum(-1, keepdim=True))),
+        (say("x and not x / root(mean) stands in the second term: a power of the root is missing.",
+             "第二项用的是 x，而不是归一化后的 x：少乘了根的幂。"), 0, root * (into - x * mean(into * x))),
+        (say("x and not the normed x is summed up.", "累加的是 x，而不是归一化后的 x。"), 1, (grad * x).sum(rows)),
+        (say("A mean over the rows stands where their sum belongs.", "该用各行之和的地方用了均值。"),
+         1, (grad * normed).mean(rows)),
+        (say("It is that of the first row alone: the weight's gradient is a sum over all rows.",
+             "只有第一行的：weight 的梯度是所有行之和。"), 1, (grad * normed).flatten(0, -2)[0]),
+    ]  # fmt: skip
+
+
 def op_rms_norm_cases(seed, quick):
     """Rows of any width; both gradients, that of the weight is a sum over all rows."""
     made = []
@@ -462,7 +496,7 @@ def op_rms_norm_cases(seed, quick):
         ),
         Case("eps=0.25, 3 rows of 4096", (wide, of_wide, 0.25), rms_norm(wide, of_wide, 0.25), exact),
         Case("transposed", (turned, weight, EPS), rms_norm(turned, weight, EPS).contiguous(), exact),
-        Case("gradients", (x, weight, EPS), rms_norm, (2e-4, 5e-5), probe="grad"),
+        Case("gradients", (x, weight, EPS), rms_norm, (2e-4, 5e-5), probe="grad", mistakes=rms_norm_gradients),
         Case(
             "gradients, eps=0.25, 3 rows of 4096",
             (wide, of_wide, 0.25),
@@ -470,8 +504,16 @@ def op_rms_norm_cases(seed, quick):
             (2e-4, 5e-5),
             probe="grad",
             run=behind_nan,
+            mistakes=rms_norm_gradients,
         ),
-        Case("gradients, transposed", (turned, weight, EPS), rms_norm, (2e-4, 5e-5), probe="grad"),
+        Case(
+            "gradients, transposed",
+            (turned, weight, EPS),
+            rms_norm,
+            (2e-4, 5e-5),
+            probe="grad",
+            mistakes=rms_norm_gradients,
+        ),
         Case("a kernel for the way back", (x, weight, EPS), None, probe="back"),
         Case("opcheck", (x, weight, EPS), None, probe="opcheck"),
         Case("opcheck, transposed", (turned, weight, EPS), None, probe="opcheck"),  # Meta's strides are the operator's

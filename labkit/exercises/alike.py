@@ -54,7 +54,7 @@ def bears(ours: Template, source: str, wrong: str, lenient: bool = False) -> boo
     """Has `source` the marks by which the known-wrong cell `wrong` differs from our solution?
     lenient: most of the words in common are enough."""
     mine, theirs, right = (_plain(words(ours, text)) for text in (source, wrong, ours.solution()))
-    if mine == theirs:
+    if mine == theirs or _same_sums(ours, source, wrong) or _same_conditions(ours, source, wrong):
         return True
     if _as_ours(mine, right, theirs):
         return False
@@ -177,10 +177,27 @@ def _of_text(ours: Template, source: str) -> list[str]:
 # ---- Python
 
 
-def _of_tree(ours: Template, source: str) -> list[str]:
+def _same_sums(ours: Template, source: str, wrong: str) -> bool:
+    """Are the two the same but for the order in which sums and products are written, and for parentheses?"""
+    if ours.comment != "#":
+        return False
+    with contextlib.suppress(SyntaxError, ValueError):
+        return _of_tree(ours, source, sums=True) == _of_tree(ours, wrong, sums=True)
+    return False
+
+
+def _same_conditions(ours: Template, source: str, wrong: str) -> bool:
+    """Do the two say yes under the same conditions, however these are put together?"""
+    mine = conditions(ours, source)
+    return mine != "" and mine == conditions(ours, wrong)
+
+
+def _of_tree(ours: Template, source: str, sums: bool = False) -> list[str]:
     joined = ours.join(source, "exercise")
     mine = {n for n, (kind, _) in enumerate(joined.origin, 1) if kind == CELL}
     tree = plain(ast.parse(joined.text), mine)
+    if sums:
+        tree = ast.fix_missing_locations(_Sums().visit(tree))
     told: dict[int, list[str]] = {}  # line -> words of the outermost statement there
     within: set[int] = set()
     for node in ast.walk(tree):  # from the outside in
@@ -256,3 +273,205 @@ class _Name(ast.NodeTransformer):
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
         return self.value if node.id == self.name and isinstance(node.ctx, ast.Load) else node
+
+
+TERMS = 40  # of a sum that is multiplied out
+
+
+class _Sums(ast.NodeTransformer):
+    """Sums and products multiplied out and in one order; a comparison as what is below 0, or 0. For numbers alone: of
+    texts and lists the order matters, so that two answers that are the same here must give the same results as well.
+    """
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+        terms = _terms(node, self)
+        return node if terms is None else ast.copy_location(_sum_of(terms), node)
+
+    def visit_Compare(self, node: ast.Compare) -> ast.AST:
+        op = node.ops[0]
+        if len(node.ops) > 1 or not isinstance(op, (ast.Lt, ast.LtE, ast.Gt, ast.GtE)):
+            return self.generic_visit(node)
+        sides = [node.left, node.comparators[0]]
+        if isinstance(op, (ast.Gt, ast.GtE)):
+            sides, op = sides[::-1], ast.Lt() if isinstance(op, ast.Gt) else ast.LtE()
+        terms = _terms(ast.BinOp(sides[0], ast.Sub(), sides[1]), self)
+        return ast.copy_location(ast.Compare(_sum_of(terms), [op], [ast.Constant(0)]), node) if terms else node
+
+
+def _terms(node: ast.expr, inner: ast.NodeTransformer) -> dict[tuple[str, ...], float] | None:
+    """Factors of a term -> its number; None where they are too many."""
+    if isinstance(node, ast.Constant) and type(node.value) in (int, float):
+        return {(): node.value}
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        a = _terms(node.operand, inner)
+        return None if a is None else {k: -n for k, n in a.items()}
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, (ast.Add, ast.Sub, ast.Mult, ast.Div)):
+        return {(ast.unparse(inner.generic_visit(node) if isinstance(node, ast.BinOp) else inner.visit(node)),): 1}
+    a, b = _terms(node.left, inner), _terms(node.right, inner)
+    if a is None or b is None or len(a) * len(b) > TERMS:
+        return None
+    if isinstance(node.op, ast.Div):
+        b = {(f"1 / ({ast.unparse(_sum_of(b))})",): 1}
+    out: dict[tuple[str, ...], float] = {}
+    if isinstance(node.op, (ast.Mult, ast.Div)):
+        for one, n in a.items():
+            for other, m in b.items():
+                key = tuple(sorted((*one, *other)))
+                out[key] = out.get(key, 0) + n * m
+    else:
+        sign = -1 if isinstance(node.op, ast.Sub) else 1
+        for key in {**a, **b}:
+            out[key] = a.get(key, 0) + sign * b.get(key, 0)
+    return {key: n for key, n in out.items() if n}
+
+
+def _sum_of(terms: dict[tuple[str, ...], float]) -> ast.expr:
+    parts = [" * ".join([f"({n!r})", *(f"({f})" for f in key)]) for key, n in sorted(terms.items())]
+    return ast.parse(" + ".join(parts) or "0", mode="eval").body
+
+
+# ---- conditions: one form of what a function that says yes or no asks for
+
+
+def conditions(ours: Template, source: str) -> str:
+    """Under which conditions the function that the learner's part stands in says yes, in one form: conditions joined by
+    and, or, not in one order, early returns and names for parts resolved. "" where it does anything else."""
+    if ours.comment != "#":
+        return ""
+    with contextlib.suppress(SyntaxError, ValueError):
+        joined = ours.join(source, "exercise")
+        mine = {n for n, (kind, _) in enumerate(joined.origin, 1) if kind == CELL}
+        for function in ast.walk(ast.parse(joined.text)):
+            if isinstance(function, ast.FunctionDef) and mine & set(range(function.lineno, function.end_lineno + 1)):
+                said = _said(function.body, {})
+                return "" if said is None else _written(said)
+    return ""
+
+
+_Said = tuple  # ("and", parts), ("or", parts), ("is", text), ("not", text)
+_YES, _NO = ("and", frozenset()), ("or", frozenset())
+
+
+def _said(body: list[ast.stmt], names: dict[str, ast.expr]) -> _Said | None:
+    """What a block of early returns says at last; None for another kind of block."""
+    for k, one in enumerate(body):
+        rest = body[k + 1 :]
+        if isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant):
+            continue
+        if isinstance(one, ast.Assign) and len(one.targets) == 1 and isinstance(one.targets[0], ast.Name):
+            names = {**names, one.targets[0].id: _put(one.value, names)}
+            continue
+        if isinstance(one, ast.Return) and one.value is not None:
+            return _asked(_put(one.value, names))
+        if isinstance(one, ast.If):
+            asked = _asked(_put(one.test, names))
+            yes, no = _said([*one.body, *rest], names), _said([*one.orelse, *rest], names)
+            if yes is None or no is None:
+                return None
+            return _either(_both(asked, yes), _both(_not(asked), no))
+        if (
+            isinstance(one, ast.For)
+            and isinstance(one.iter, (ast.Tuple, ast.List))
+            and isinstance(one.target, ast.Name)
+        ):
+            turns = [ast.Assign([one.target], value) for value in one.iter.elts]
+            return _said([step for turn in turns for step in (turn, *one.body)] + rest, names)
+        return None
+    return None
+
+
+def _listed(loop: ast.For | ast.comprehension) -> list[ast.expr]:
+    """What it goes over, where that is written out: for t in (gate, up)."""
+    plain = isinstance(loop.target, ast.Name) and isinstance(loop.iter, (ast.Tuple, ast.List))
+    return loop.iter.elts if plain else []
+
+
+def _put(value: ast.expr, names: dict[str, ast.expr]) -> ast.expr:
+    class Put(ast.NodeTransformer):
+        def visit_Name(self, node):
+            return copy.deepcopy(names[node.id]) if node.id in names else node
+
+    return Put().visit(copy.deepcopy(value))
+
+
+def _asked(value: ast.expr) -> _Said:
+    if isinstance(value, ast.Constant) and isinstance(value.value, bool):
+        return _YES if value.value else _NO
+    if isinstance(value, ast.BoolOp):
+        join = _both if isinstance(value.op, ast.And) else _either
+        return join(*map(_asked, value.values))
+    if isinstance(value, ast.UnaryOp) and isinstance(value.op, ast.Not):
+        return _not(_asked(value.operand))
+    if isinstance(value, ast.Call) and getattr(value.func, "id", "") in ("all", "any") and len(value.args) == 1:
+        made = value.args[0]
+        if isinstance(made, (ast.Tuple, ast.List)):
+            return (_both if value.func.id == "all" else _either)(*map(_asked, made.elts))
+        if isinstance(made, (ast.GeneratorExp, ast.ListComp)) and len(made.generators) == 1:
+            one = made.generators[0]
+            if (listed := _listed(one)) and not one.ifs:
+                each = [_asked(_put(made.elt, {one.target.id: value})) for value in listed]
+                return (_both if value.func.id == "all" else _either)(*each)
+    if isinstance(value, ast.Call) and getattr(value.func, "id", "") == "bool" and len(value.args) == 1:
+        return _asked(value.args[0])
+    if isinstance(value, ast.Compare):
+        sides = [value.left, *value.comparators]
+        return _both(*(_compared(a, op, b) for a, op, b in zip(sides, value.ops, sides[1:])))
+    if isinstance(value, ast.IfExp):
+        asked = _asked(value.test)
+        return _either(_both(asked, _asked(value.body)), _both(_not(asked), _asked(value.orelse)))
+    return ("is", ast.unparse(_Sums().visit(value)))
+
+
+def _compared(a: ast.expr, op: ast.cmpop, b: ast.expr) -> _Said:
+    if isinstance(op, (ast.In, ast.NotIn)) and isinstance(b, (ast.Tuple, ast.List, ast.Set)):
+        found = _either(*(_compared(a, ast.Eq(), each) for each in b.elts))
+        return found if isinstance(op, ast.In) else _not(found)
+    turned = {ast.NotEq: ast.Eq, ast.IsNot: ast.Is, ast.NotIn: ast.In, ast.Gt: ast.LtE, ast.GtE: ast.Lt}
+    if type(op) in turned:
+        return _not(_compared(a, turned[type(op)](), b))
+    first, second = ast.unparse(a), ast.unparse(b)
+    if isinstance(op, (ast.Eq, ast.Is)):
+        first, second = sorted((first, second))
+    else:
+        first, second = ast.unparse(_Sums().visit(ast.Compare(a, [op], [b]))), ""
+    return ("is", f"{first} == {second}" if second else first)
+
+
+def _both(*parts: _Said) -> _Said:
+    return _joined("and", parts)
+
+
+def _either(*parts: _Said) -> _Said:
+    return _joined("or", parts)
+
+
+def _joined(word: str, parts: tuple[_Said, ...]) -> _Said:
+    those: set[_Said] = set()
+    for part in parts:
+        those |= part[1] if part[0] == word else {part}
+    ends = _NO if word == "and" else _YES
+    if ends in those or any(_not(part) in those for part in those):
+        return ends
+    return next(iter(those)) if len(those) == 1 else (word, frozenset(those))
+
+
+def _not(said: _Said) -> _Said:
+    word, what = said
+    if word in ("is", "not"):
+        return ("not" if word == "is" else "is", what)
+    return ("or" if word == "and" else "and", frozenset(map(_not, what)))
+
+
+def _written(said: _Said) -> str:
+    word, what = said
+    if word in ("is", "not"):
+        return f"{word} {what}"
+    if word == "and":  # of values that are all equal each is compared with the first, or with the constant
+        pairs = [part[1].split(" == ") for part in what if part[0] == "is" and part[1].count(" == ") == 1]
+        groups: list[set[str]] = []
+        for pair in pairs:
+            near = [g for g in groups if g & set(pair)]
+            groups = [g for g in groups if g not in near] + [set(pair).union(*near)]
+        rest = [_written(part) for part in what if part[0] != "is" or part[1].count(" == ") != 1]
+        return f"and({'; '.join(sorted([*rest, *(' = '.join(sorted(g)) for g in groups)]))})"
+    return f"or({'; '.join(sorted(map(_written, what)))})"

@@ -73,7 +73,8 @@ class Case:
     timed: this case's time is reported and budgeted. poison: the value that fills the outputs.
     probe: what is done with an operator (kind "adapter"): see labkit/exercises/operators.py. run(operator, args, case):
     in place of operator(*args). chip: of a program's run, "" = the default. mistakes() of a kernel or program:
-    (sentence, result) of wrong results that have a name.
+    (sentence, result) of wrong results that have a name; of probe "grad" mistakes(gradient of the result, *args):
+    (sentence, number of the argument, its gradient).
     """
 
     name: str
@@ -89,7 +90,7 @@ class Case:
     probe: str = "call"
     run: Callable | None = None
     chip: str = ""
-    mistakes: Callable[[], Sequence[tuple[str, Any]]] | None = None
+    mistakes: Callable[..., Sequence[tuple]] | None = None
 
 
 def tolerance_of(dtype: str, given: tuple[float, float] | None) -> tuple[float, float]:

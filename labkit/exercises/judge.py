@@ -261,7 +261,8 @@ def _judge(spec: Spec, ours: Template, source: str, first_line: int, session, re
             say = past_the_end(
                 shown.diagnosis, shown.case, line_at(spec, shown.where, source, first_line), joined.text, spec.entry
             )
-            shown.diagnosis = replace(shown.diagnosis, say=say or _rows(failures, runs))
+            say = say or _rows(failures, runs) or value_remarks.rounded_down(shown.diagnosis, shown.case)
+            shown.diagnosis = replace(shown.diagnosis, say=say)
         if shown.diagnosis.key == "value" and spec.kind == "python":
             shown.diagnosis = _by_a_product(made, shown, failures, runs)
         if not shown.diagnosis.say and spec.kind == "python":

@@ -34,7 +34,7 @@ from labkit.exercises import launch
 from labkit.exercises.cases import Case, Refuses
 from labkit.exercises.diagnose import VAGUE, Diagnosis, compare_values, first_error
 from labkit.exercises.spec import Spec
-from labkit.exercises.value_remarks import of_sign
+from labkit.exercises.value_remarks import named, of_sign
 from labkit.operators import registration
 from labkit.operators.registration import RegistrationError, register
 
@@ -415,17 +415,17 @@ def _grad(spec: Spec, made: Operator, case: Case) -> Diagnosis | None:
         wrong = [(i, found) for i, found in wrong if found]
         if not wrong:
             continue
-        if (
-            len(wrong) == len(inputs) == 2
-            and not _gradient(got[0], wanted[1], case)
-            and not _gradient(got[1], wanted[0], case)
-        ):
+        turned = zip(got, wanted[::-1])
+        if len(wrong) == len(inputs) == 2 and not any(_gradient(g, w, case) for g, w in turned):
             return Diagnosis("op-grad-swapped", {"op": made.name, "one": names[inputs[0]], "two": names[inputs[1]]})
         i, found = wrong[0]
         inner = found.lines()[0]
         if found.key in VAGUE:
             at, given = inputs.index(i), {names[j]: _array(args[j]) for j in inputs}
             inner = of_sign(_array(got[at]), _array(wanted[at]), given) or inner
+        if case.mistakes and got[inputs.index(i)] is not None:
+            known = case.mistakes(torch.ones_like(right) if weight is None else weight, *launch.arguments(case, "cpu"))
+            inner = named(got[inputs.index(i)], [(say, w) for say, at, w in known if at == i], case.tolerance) or inner
         numbers = {"op": made.name, "argument": names[i], "detail": inner}
         return Diagnosis("op-grad-missing" if found.key == "op-grad-missing" else "op-grad", numbers, map=found.map)
     return None

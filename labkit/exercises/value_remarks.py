@@ -310,3 +310,25 @@ _OF_ROW = {
     "log": lambda x: np.log(np.exp(x).sum(-1)),
     "shifted": lambda x: np.log(np.exp(x - x.max(-1, keepdims=True)).sum(-1)),
 }
+
+
+def named(got: Any, known: list[tuple[str, Any]], tolerance: tuple[float, float] | None) -> str:
+    """The sentence of the one known wrong tensor that `got` is; "" where it is none of them, or several."""
+    rtol, atol = tolerance or (1e-3, 1e-5)
+    mine = got.detach().cpu().double().numpy()
+    said = {say for say, wrong in known if np.allclose(mine, wrong.double().numpy(), rtol, atol)}
+    return said.pop() if len(said) == 1 else ""
+
+
+def rounded_down(found: Any, case: Any) -> str:
+    """Of a launch that is right up to some element and did nothing behind it: that its blocks have equal shares, whole
+    tiles of the case and rounded down, so that what is left is nobody's; "" otherwise."""
+    if found.key != "half-range" or not case.tile or not isinstance(found.numbers["blocks"], int):
+        return ""
+    right, blocks = found.numbers["right"], found.numbers["blocks"]
+    total = round(right / found.numbers["part"])
+    share, left = divmod(-(-total // case.tile), max(blocks, 1))
+    if not share or not left or right != share * blocks * case.tile:
+        return ""
+    numbers = {"parts": share * blocks + left, "size": case.tile, "blocks": blocks, "share": share, "left": left}
+    return messages.text("value.rounded-down", **numbers)

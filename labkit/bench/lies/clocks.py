@@ -479,6 +479,7 @@ def watch_numpy(numpy, torch) -> None:
     names = "array asarray mean median percentile quantile std var min max amin amax sum average sort fromiter"
     for name in names.split():
         setattr(numpy, name, _touching(getattr(numpy, name), name == "fromiter"))
+    torch.Tensor.pin_memory = _beside(torch.Tensor.pin_memory, "pin_memory")
     for name in ("tensor", "as_tensor"):
         setattr(torch, name, _touching(getattr(torch, name), False))
 

@@ -224,8 +224,8 @@ def _inside(c: Case) -> Iterator[Finding]:
                 "inside", r["line"], "copy", count=r["copies"], us=r["copy_us"], of=r["value_us"],
                 share=100 * r["copy_us"] / r["value_us"], bytes=float(r["copy_bytes"]),
             )  # fmt: skip
-        if r["beside"] and r["kernels"] and not says(rf"{words.ASKED}|{words.PACED}", c.claims):
-            called = [f"{name}()" for name in sorted(r["beside"])]
+        called = [f"{n}()" for n in sorted(r["beside"]) if n != "pin_memory" or not says(words.PREPARES, c.claims)]
+        if called and (r["kernels"] or r["copies"]) and not says(rf"{words.ASKED}|{words.PACED}", c.claims):
             yield c.find("inside", r["line"], "host", names=called, of=r["value_us"])
         base = max(r["host_us"], r["value_us"])
         subject = len(r["makers"]) and r["calls"] and not _other_work(r)

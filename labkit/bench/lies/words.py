@@ -65,9 +65,16 @@ WAITED = (
     r"|\bone at a time|(one|a single) (\w+ )?(call|launch|request|query|step) at a time|round.?trip"
     r"|\bwait (in|per|for|behind|after) (each|every)|\b(wait|sync\w*)s? (is |are )?(included|counted)"
     r"|not (the )?(time of the )?(kernel|device)|wait(s|ed|ing)? for (the|its|each) (result|answer)|to completion"
-    r"|含同步"
+    r"|\b(and|with|plus) (the |a |its )wait\b|\bcall\w* ?(\+|and|plus|then) (a |the |its )?(torch\.npu\.)?sync"
+    r"|\b(from|between) (the )?(call|issu\w+|launch|start|submi\w+) (to|until|and) (the |its )?"
+    r"(\w+ )?(finish|complet|result|end\b)"
+    r"|\buntil (the |its |all )?(\w+ )?(device|card|npu|results?|kernels?|work|answer)s? (is|are|has|have) "
+    r"(\w+ )?(done|finished|ready|there|complete|ended)|\bwall.?(clock|time)\b|到(完成|结果)|含同步"
 )
-GAPS = r"\bgaps?\b|launch(es)? (is |are )?(included|counted)|includ\w* (the )?(host.s )?(launch|issu)|空隙|间隙"
+GAPS = (
+    r"\bgaps?\b|launch(es)? (is |are )?(included|counted)|includ\w* (the )?(host.s )?(launch|issu)"
+    r"|\bwaits? for (the |its )?(next |host.s )?(launch|issu|host)|空隙|间隙"
+)
 PACED = r"open.loop|arriv|poisson|\bpace|\brest(s|ing)?\b|cool"
 # what a step is made of, and not where else the operator stands: "as good as free in our training step"
 TRAINING = r"backward|(?<!in our )(?<!in the )(?<!in a )train(ing)? step|fwd ?\+ ?bwd|反向|训练步"
@@ -157,8 +164,11 @@ EVERY = (
     r"\b(hold|true|valid|appl|same|fast|slow|better|best|prefer|quick|cheap|win|always|use)\w*\b[^\n.]{0,60}"
     r"\b(every|any|all|whatever|whichever|regardless of|independent of|irrespective of) (the |its |their |other )?"
     r"(\w+ )?(sizes?|shapes?|lengths?|dimensions?)\b(?! (above|below|here|we|i|that|which|\w+ed|tried|shown)\b)"
+    r"|\b(for|at|with|on) (\w+ )?(of )?(every|any|all|whatever) (\w+ )?(sizes?|shapes?|lengths?)\b"
+    r"(?! (above|below|here|we|i|that|which|\w+ed|tried|shown)\b)[^\n.]{0,60}\b(faster|slower|better|best|wins?|same)\b"
     r"|适用于(任何|所有)(形状|大小|尺寸)"
 )
+PREPARES = r"\bpin(ning|s\b|_memory)|\bload(er|ing)|\bprepar|preprocess|\bconver(t|sion)|\bdecod|锁页|预处理"
 RATE = r"(tokens?|samples?|images?|steps?|requests?|sequences?|rows?|items?|it)( per second|s? ?/ ?s)|throughput|吞吐"
 
 

@@ -13,7 +13,7 @@ def train(model, optimizer, batches):
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        # >>> exercise: add the loss without waiting for it | 累加损失，但不等待它
+        # >>> exercise: add the loss without waiting for it, and without keeping its graph | 累加损失，但不等待它，也不保留它的计算图
         # stub: total += loss.item()
         total = total + loss.detach()
         # <<<

@@ -8,7 +8,7 @@ def verdict(pieces: list, n: int, unit: int) -> str:
     """
     end = 0  # everything before this element is covered
     for start, length in sorted(piece for piece in pieces if piece[1] > 0):
-        # >>> exercise: return "gap", "overlap" or "unit" when this share breaks that promise (3 lines) | 若该份额违反某条约定，返回 "gap"、"overlap" 或 "unit"（3 行）
+        # >>> exercise: return "gap", "overlap" or "unit", looked at in this order, when this share breaks that promise (3 lines) | 若该份额违反某条约定，按此顺序检查，返回 "gap"、"overlap" 或 "unit"（3 行）
         # stub: pass
         if start != end:
             return "gap" if start > end else "overlap"
