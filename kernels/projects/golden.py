@@ -446,10 +446,10 @@ def rms_norm_gradients(grad, x, weight, eps):
 
     rows = tuple(range(x.ndim - 1))
     return [
-        (say("The mean in it is that of grad * x: the weight stands between x and the result, so it is that of grad * weight * x.",
+        (say("The mean in it is that of grad * x: the weight comes after x, so it has to be that of grad * weight * x.",
              "其中的均值取的是 grad * x：x 与结果之间还有 weight，应取 grad * weight * x 的均值。"),
          0, root * (into - normed * mean(grad * normed))),
-        (say("The root is taken for a constant: it depends on each x of the row, which takes a mean of grad * weight * x away.",
+        (say("The root is taken for a constant: it depends on each x of the row, and a mean of grad * weight * x goes off.",
              "把根当成了常数：它依赖于该行的每个 x，要减去 grad * weight * x 的均值一项。"), 0, root * into),
         (say("The weight is missing in it: grad * weight stands where grad stands alone.",
              "缺少 weight：只有 grad 的地方应是 grad * weight。"), 0, root * (grad - normed * mean(grad * normed))),
@@ -458,7 +458,8 @@ def rms_norm_gradients(grad, x, weight, eps):
         (say("What the root takes away is added.", "根带来的那一项应减去，这里加上了。"),
          0, root * (into + normed * mean(into * normed))),
         (say("A sum over the row stands where its mean belongs: it is not divided by the width.",
-             "该用行均值的地方用了行和：没有除以宽度。"), 0, root * (into - normed * (into * normed).sum(-1, keepdim=True))),
+             "该用行均值的地方用了行和：没有除以宽度。"),
+         0, root * (into - normed * (into * normed).sum(-1, keepdim=True))),
         (say("x and not x / root(mean) stands in the second term: a power of the root is missing.",
              "第二项用的是 x，而不是归一化后的 x：少乘了根的幂。"), 0, root * (into - x * mean(into * x))),
         (say("x and not the normed x is summed up.", "累加的是 x，而不是归一化后的 x。"), 1, (grad * x).sum(rows)),

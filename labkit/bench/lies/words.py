@@ -68,6 +68,7 @@ WAITED = (
     r"|\b(and|with|plus) (the |a |its )wait\b|\bcall\w* ?(\+|and|plus|then) (a |the |its )?(torch\.npu\.)?sync"
     r"|\b(from|between) (the )?(call|issu\w+|launch|start|submi\w+) (to|until|and) (the |its )?"
     r"(\w+ )?(finish|complet|result|end\b)"
+    r"|\b(until|when) (it is |all is )?(finished|done|ready|complete)\b"
     r"|\buntil (the |its |all )?(\w+ )?(device|card|npu|results?|kernels?|work|answer)s? (is|are|has|have) "
     r"(\w+ )?(done|finished|ready|there|complete|ended)|\bwall.?(clock|time)\b|到(完成|结果)|含同步"
 )
@@ -168,7 +169,7 @@ EVERY = (
     r"(?! (above|below|here|we|i|that|which|\w+ed|tried|shown)\b)[^\n.]{0,60}\b(faster|slower|better|best|wins?|same)\b"
     r"|适用于(任何|所有)(形状|大小|尺寸)"
 )
-PREPARES = r"\bpin(ning|s\b|_memory)|\bload(er|ing)|\bprepar|preprocess|\bconver(t|sion)|\bdecod|锁页|预处理"
+PREPARES = r"\bpin(ning|s\b|_memory)|\bload(er|ing)|\bprepar|preprocess|\bconver(t|sion)|锁页|预处理"
 RATE = r"(tokens?|samples?|images?|steps?|requests?|sequences?|rows?|items?|it)( per second|s? ?/ ?s)|throughput|吞吐"
 
 
