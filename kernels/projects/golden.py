@@ -449,7 +449,7 @@ def rms_norm_gradients(grad, x, weight, eps):
         (say("The mean in it is that of grad * x: the weight comes after x, so it has to be that of grad * weight * x.",
              "其中的均值取的是 grad * x：x 与结果之间还有 weight，应取 grad * weight * x 的均值。"),
          0, root * (into - normed * mean(grad * normed))),
-        (say("The root is taken for a constant: it depends on each x of the row, and a mean of grad * weight * x goes off.",
+        (say("The root is taken for a constant: it depends on the row, and takes a mean of grad * weight * x off.",
              "把根当成了常数：它依赖于该行的每个 x，要减去 grad * weight * x 的均值一项。"), 0, root * into),
         (say("The weight is missing in it: grad * weight stands where grad stands alone.",
              "缺少 weight：只有 grad 的地方应是 grad * weight。"), 0, root * (grad - normed * mean(grad * normed))),

@@ -426,9 +426,13 @@ def _compared(a: ast.expr, op: ast.cmpop, b: ast.expr) -> _Said:
     if isinstance(op, (ast.In, ast.NotIn)) and isinstance(b, (ast.Tuple, ast.List, ast.Set)):
         found = _either(*(_compared(a, ast.Eq(), each) for each in b.elts))
         return found if isinstance(op, ast.In) else _not(found)
-    turned = {ast.NotEq: ast.Eq, ast.IsNot: ast.Is, ast.NotIn: ast.In, ast.Gt: ast.LtE, ast.GtE: ast.Lt}
+    turned = {ast.NotEq: ast.Eq, ast.IsNot: ast.Is, ast.NotIn: ast.In, ast.Gt: ast.LtE}
     if type(op) in turned:
         return _not(_compared(a, turned[type(op)](), b))
+    if isinstance(op, ast.Lt):
+        return _not(_compared(b, ast.LtE(), a))
+    if isinstance(op, ast.GtE):
+        a, op, b = b, ast.LtE(), a
     first, second = ast.unparse(a), ast.unparse(b)
     if isinstance(op, (ast.Eq, ast.Is)):
         first, second = sorted((first, second))

@@ -127,6 +127,7 @@ def keys(name: str) -> dict[str, str]:
         ("ag", 12, 8),
         ("ah", 12, 8),
         ("ai", 12, 8),
+        ("al", 12, 8),
     ],
 )
 def test_the_key_of_a_stranger_names_each_script(name, wrong, right):

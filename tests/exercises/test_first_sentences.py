@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from labkit.exercises import (
     prediction,
     session,
     slips,
+    value_remarks,
     variations,
 )
 from labkit.exercises.diagnose import Diagnosis, compare_values
@@ -520,3 +522,67 @@ y = [f"{'a' if k else k / 2}" for k in range(int(n)) if k <= 3]"""
 )
 def test_may_the_end_of_a_function_be_reached(body, may):
     assert slips._ends(ast.parse(body).body) is may
+
+
+# ---- one form of sums and of conditions
+
+ASKS = '''def f(a, b, room):
+    """a, b, room"""
+    # >>> exercise: x | 甲
+    if a.kind != "npu" or b.kind != "npu":
+        return False
+    return a.size == b.size and a.size * 2 + b.size <= room
+    # <<<
+'''
+
+
+@pytest.mark.parametrize(
+    "answer, wrong, same",
+    [
+        ("return 2 * a.size + b.size <= room", "return b.size + (a.size + a.size) <= room", True),
+        ("return room >= (a.size + b.size) * 4", "both = 4 * a.size\nreturn both + b.size * 4 <= room", True),
+        ("return room > a.size - b.size", "return a.size - b.size < room", True),
+        ("return a.size - b.size < room", "return b.size - a.size < room", False),
+        ("return a.size / 2 * b.size < room", "return b.size * a.size / 2 < room", True),
+        ("return a.size // 2 * b.size < room", "return a.size * b.size // 2 < room", False),
+        ("return a.kind == b.kind == 'npu'", "if a.kind != 'npu':\n    return False\nreturn b.kind == 'npu'", True),
+        ("return a.kind == b.kind == 'npu'", "return a.kind == b.kind", False),
+        ("return not (a.size < 3 or b.kind)", "if a.size >= 3:\n    return not b.kind\nreturn False", True),
+        ("return a.kind in ('cpu', 'npu')", "return a.kind == 'npu' or a.kind == 'cpu'", True),
+        ("for t in (a, b):\n    if t.kind:\n        return False\nreturn True", "return not (b.kind or a.kind)", True),
+        ("return all(t.kind for t in (a, b))", "return bool(a.kind and b.kind)", True),
+        ("return any(t.kind for t in (a, b))", "return bool(a.kind and b.kind)", False),
+        ("return 1 if a.kind else 2", "if not a.kind:\n    return 2\nreturn 1", True),
+        ("return a.size > 3", "return 3 <= a.size", False),
+    ],
+)
+def test_the_same_sums_and_conditions(answer, wrong, same):
+    one = ours(ASKS, "#")
+    assert alike.bears(one, answer, wrong) or not same
+    assert (alike.conditions(one, answer) == alike.conditions(one, wrong)) == same
+
+
+def test_what_no_condition_is():
+    one = ours(ASKS, "#")
+    assert alike.conditions(one, "while a:\n    a = b\nreturn a") == ""
+    assert alike.conditions(one, "return a ==") == ""
+    assert alike.conditions(ours(GIVEN), "b();") == ""
+
+
+def test_shares_rounded_down_to_whole_tiles():
+    found = Diagnosis("half-range", {"blocks": 2, "right": 56, "part": 56 / 63, "bad": "?", "bad_count": 0})
+    case = Case("9 rows of 7", (), None, blocks=2, tile=7)
+    assert value_remarks.rounded_down(found, case).startswith("9 parts of 7 elements among 2 blocks: 4 each")
+    for other in (replace(case, tile=8), replace(case, tile=None)):
+        assert value_remarks.rounded_down(found, other) == ""
+    found.numbers["part"] = 56 / 56
+    assert value_remarks.rounded_down(found, case) == ""  # they come out even
+    assert value_remarks.rounded_down(replace(found, key="only-tail"), case) == ""
+
+
+def test_a_wrong_gradient_that_has_a_name():
+    right = torch.tensor([1.0, 2.0, 3.0])
+    known = [("twice", 2 * right), ("negated", -right), ("turned", right.flip(0))]
+    assert value_remarks.named(2 * right, known, None) == "twice"
+    assert value_remarks.named(3 * right, known, None) == ""
+    assert value_remarks.named(2 * right, [*known, ("doubled", 2 * right)], None) == ""
