@@ -195,9 +195,8 @@ def run_overlap(function, args, case):
         if waits:
             said[host] = say("waits for the device", "等待设备")
         if spans:  # on a card: values alone
-            said |= dict(
-                zip((begin, read, beside), _overlap_by_spans(spans, layers, said[begin], said[read], said[beside]))
-            )
+            told = _overlap_by_spans(spans, layers, said[begin], said[read], said[beside])
+            said |= dict(zip((begin, read, beside), told))
     return said
 
 
