@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import torch
 
 from labkit import messages
@@ -102,6 +104,7 @@ def edges_cases(seed, quick):
 
 
 ROWS = 151_674
+HOLD, TABLE, SYNC = 0.0429, 1.4e6, 4.0  # as the task gives them
 
 
 def choose_cases(seed, quick):
@@ -142,7 +145,25 @@ def choose_cases(seed, quick):
             "scatter",
         ),
         (say("what moves hides too little of it", "搬运盖住得太少"), (8192, 1000, 0.12, False, False), "segments"),
+        (say("very many ids, long rows", "id 非常多，行很长"), (1_000_000, 1000, 0.08, False, False), "scatter"),
         (say("the same bits each time", "每次结果逐位相同"), (8192, 4096, 0.0, False, True), "segments"),
         (say("the same bits, few short rows", "逐位相同，行少而短"), (512, 80, 0.0, False, True), "segments"),
     )
-    return [Case(name, args, expected) for name, args, expected in asked]
+    return [Case(name, args, expected) for name, args, expected in (*asked, *drawn_choices(seed))]
+
+
+def drawn_choices(seed):
+    """Of a class's seed: the share of the most frequent id is such that scatter takes clearly less, or clearly more,
+    than sorting; so each term decides somewhere, for few ids and for millions."""
+    draw, made = random.Random(seed), []
+    while len(made) < (24 if seed else 0):
+        most, word = ((0.75, "scatter"), (3.0, "segments"))[len(made) % 2]
+        count, width, half = int(2 ** draw.uniform(8, 22)), int(2 ** draw.uniform(2, 12)), draw.random() < 0.5
+        segments = 4.5 + 2.3 * -(-count // 2048) + SYNC
+        waits = segments * draw.uniform(most / 2.2, most) - (ROWS * width * 8 / TABLE if half else 0.0)
+        share = (waits + count * width * 4 / TABLE) / (count * HOLD)
+        if waits > 0 and share <= 1:
+            fixed = draw.random() < 0.1
+            args = (count, width, share, half, fixed)
+            made.append((f"drawn {len(made)}", args, "segments" if fixed else word))
+    return made

@@ -27,7 +27,9 @@ def layers(channels: int, out: int, kernel: int, bias: bool, eps: float, seed: i
 
 def fold_cases(seed, quick):
     made = []
-    for i, (c, o, k, b, eps) in enumerate(SHAPES):
+    draw = random.Random(seed)
+    drawn = (draw.randint(5, 9), draw.randint(9, 20), 2 * draw.randint(0, 3) + 1, draw.random() < 0.5, draw.random())
+    for i, (c, o, k, b, eps) in enumerate((*SHAPES, *[drawn] * (seed != 0))):
         conv, norm, _ = layers(c, o, k, b, eps, seed + i)
         with torch.no_grad():
             scale = norm.weight / torch.sqrt(norm.running_var + norm.eps)
@@ -46,22 +48,37 @@ def fold_cases(seed, quick):
 def run_fold(function, args, case):
     conv, norm, x = layers(*args)
     with torch.no_grad():
-        right, held = norm(conv(x)), {**named("conv", conv), **named("norm", norm)}
-        before = {name: t.clone() for name, t in held.items()}
+        right, before = norm(conv(x)), {**all_of("conv", conv), **all_of("norm", norm)}
         weight, bias = function(conv.weight, conv.bias, norm)
         got = nn.functional.conv2d(x, weight, bias, padding=conv.padding)
-        changed = ", ".join(name for name, t in held.items() if not torch.equal(t, before[name])) or "nothing"
+        after = {**all_of("conv", conv), **all_of("norm", norm)}
         same = bool(torch.allclose(got, right))
-        return {"weight": weight, "bias": bias, "the same output": same, "changed": changed}
+        return {"weight": weight, "bias": bias, "the same output": same, "changed": changed(before, after)}
 
 
-def named(layer: str, module: nn.Module) -> dict[str, torch.Tensor]:
-    return {f"{layer}.{name}": t for name, t in module.state_dict(keep_vars=True).items() if t.is_floating_point()}
+def all_of(layer: str, module: nn.Module) -> dict:
+    """Everything that a layer is: numbers and flags (training, eps, momentum, ...), tensors in a copy."""
+    plain = {name: v for name, v in vars(module).items() if isinstance(v, (bool, int, float, str, tuple, type(None)))}
+    tensors = {name: t.detach().clone() for name, t in module.state_dict(keep_vars=True).items()}
+    hooks = {name: len(v) for name, v in vars(module).items() if "hooks" in name}
+    return {f"{layer}.{name}": value for name, value in {**plain, **tensors, **hooks}.items()}
+
+
+def changed(before: dict, after: dict) -> str:
+    def alike(name):
+        one, other = before.get(name), after.get(name)
+        if isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor):
+            return one.dtype == other.dtype and torch.equal(one, other)
+        return type(one) is type(other) and one == other
+
+    return ", ".join(name for name in {**before, **after} if not alike(name)) or "nothing"
 
 
 def may_cases(seed, quick):
+    channels = random.Random(seed)  # of the norm: the task says nothing of them
+
     def case(name, expected, users=1, training=False, **how):
-        return Case(name, (users, training, how), expected)
+        return Case(name, (users, training, channels.choice((1, 2, 3, 8, 17, 64)), how), expected)
 
     return [
         case("at rest, one reader", True),
@@ -71,20 +88,26 @@ def may_cases(seed, quick):
         case("no running statistics", False, track_running_stats=False),
         case("no gamma and beta", True, affine=False),
         case("in training mode, no statistics", False, training=True, track_running_stats=False),
-        *(case("drawn", *how) for how in drawn_may(seed)),
+        *(case("drawn", *asked, **how) for *asked, how in drawn_may(seed)),
     ]
 
 
 def drawn_may(seed):
-    """Of a class's seed: norms that may be folded and such that may not, with other numbers of readers."""
+    """Of a class's seed: norms that may be folded and such that may not, with other numbers of readers, other eps and
+    momentum."""
     draw = random.Random(seed)
     readers = draw.randint(3, 9), draw.randint(10, 1 << 20), 1 + 10 ** draw.randint(1, 6)
-    return [(True, 1), *((False, n) for n in readers), (False, readers[0], True)] if seed else []
+    asked = [(True, 1, False), (True, 1, False), *((False, n, False) for n in readers), (False, readers[0], True)]
+
+    def norm():
+        return {"eps": draw.uniform(1e-6, 1), "momentum": draw.choice((None, 0.01, 0.9)), "affine": draw.random() < 0.5}
+
+    return [(*a, norm()) for a in asked] if seed else []
 
 
 def run_may(function, args, case):
-    users, training, how = args
-    return function(nn.BatchNorm2d(4, **how).train(training), users)
+    users, training, channels, how = args
+    return function(nn.BatchNorm2d(channels, **how).train(training), users)
 
 
 def drawn_chain(draw: random.Random) -> tuple[tuple[str, ...], list[str]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import torch
 
 from labkit import messages, paths
@@ -50,9 +52,22 @@ def plan_cases(seed, quick):
     for n in (720_896,) if quick else (720_896, 262_144, 2_883_584):
         made.append(Case(f"n={n:,}", (n, CORES, UB), expected | launched))
     looked_at = [(n, CORES, UB) for n in (4096, 4200, 100, 192 * LINE, 192 * LINE + 16)]
-    for n, cores, ub in () if quick else (*looked_at, (720_896, 40, 64 * 1024), (5000, 8, UB)):
+    looked_at += [(720_896, 40, 64 * 1024), (5000, 8, UB), (720_896, 20, UB), *drawn_chips(seed)]
+    for n, cores, ub in () if quick else looked_at:
         name = f"n={n:,}" if (cores, ub) == (CORES, UB) else f"n={n:,}, cores={cores}, ub={ub:,}"
         made.append(Case(name, (n, cores, ub), expected))
+    return made
+
+
+def drawn_chips(seed):
+    """Of a class's seed: chips with other numbers of cores and bytes, and for each an n with fewer tiles than cores,
+    one of which a quarter of a share fits, and one that UB cuts."""
+    draw, made = random.Random(seed), []
+    for cores in (draw.randint(3, 9), draw.randint(10, 47), draw.randint(49, 99)) if seed else ():
+        ub = draw.randint(16 * 1024, 250 * 1024)
+        longest = ub // (8 + 2 * 6)
+        below = draw.randint(1, cores - 1) * LINE, draw.randint(2 * LINE, longest - 1) * cores * 4 // 2
+        made += [(n, cores, ub) for n in (*below, draw.randint(4, 9) * longest * cores + draw.randint(1, 99))]
     return made
 
 
@@ -146,35 +161,28 @@ def _counted(kernels: int, copies: int, blocks: list[int]) -> dict:
     }
 
 
-class _Noted:
-    """A kernel, and on how many blocks it was launched."""
-
-    def __init__(self, kernel):
-        self.kernel, self.blocks = kernel, []
-
-    def __getitem__(self, blocks):
-        self.blocks.append(blocks)
-        return self.kernel[blocks]
-
-    def __call__(self, *args):
-        return self.kernel(*args)  # says that the blocks are missing
-
-
 def run_repair(function, args, case):
+    """On how many blocks it was launched is the launches' own record's to say, whichever way they were asked for."""
     from labkit import device
+    from labkit.launch import record
 
     (packed,) = args
     rows, width = packed.shape[0], packed.shape[1] // 2
-    swiglu = _Noted(kernel("swiglu/swiglu.asc", "swiglu<half>"))
+    swiglu, launched = kernel("swiglu/swiglu.asc", "swiglu<half>"), []
     y, packed = torch.zeros(rows, width).half().npu(), packed.npu()
     torch.npu.synchronize()
     before = len(device.timeline())
-    function(swiglu, packed, y)
+    record.watchers.append(launched.append)
+    try:
+        function(swiglu, packed, y)
+    finally:
+        record.watchers.remove(launched.append)
     torch.npu.synchronize()
-    counted = _counted(1, 0, swiglu.blocks)
+    blocks = [one.blocks for one in launched]
+    counted = _counted(1, 0, blocks)
     if device.mode() == "sim":
         over_the_link = [span.engine.startswith("copy") for span in device.timeline()[before:]]
-        counted = _counted(over_the_link.count(False), over_the_link.count(True), swiglu.blocks)
+        counted = _counted(over_the_link.count(False), over_the_link.count(True), blocks)
     if y.device.type != packed.device.type:  # another tensor in its place
         return {"y": say("no longer on the device", "已不在设备上"), **counted}
     return {"y": y.cpu(), **counted}

@@ -54,7 +54,8 @@ def derived(exercise: str, seed: int) -> tuple[Case, ...]:
         others = rng.choice(shown).args if turn >= TURNS // 3 else case.args  # later also arguments of two cases
         if list(map(type, others)) != list(map(type, case.args)):
             continue
-        args = tuple(_changed(rng.choice(pair), rng) for pair in zip(case.args, others))
+        lengths = {} if rng.random() < 0.5 else None
+        args = tuple(_changed(rng.choice(pair), rng, lengths) for pair in zip(case.args, others))
         try:
             with time_limit(2.0, 30.0), launch.quietly():
                 made = replace(case, name=f"hidden {turn}", args=args)
@@ -95,18 +96,31 @@ def _differ(one: Any, other: Any, tolerance) -> bool:
     return compare_values(one, other, tolerance) is not None
 
 
-def _changed(value: Any, rng: random.Random) -> Any:
+def _changed(value: Any, rng: random.Random, lengths: dict[int, int] | None = None) -> Any:
+    """lengths: those that lists of a length get in this case (longer ones), or None where each keeps its own. One for
+    all of a length: what goes side by side still does. A tuple is a record and keeps its length. What rises still
+    does: a right solution may rely on it.
+    """
     if type(value) is bool:
         return rng.random() < 0.5
     if type(value) is int:
         return max(value + rng.randint(-(abs(value) // 3) - 1, abs(value) // 3 + 1), 1) if value > 0 else value
     if type(value) is float:
         return value * (0.5 + rng.random())
+    if type(value) is list and value and lengths is not None:
+        longer = lengths.setdefault(len(value), len(value) + rng.randint(1, len(value) + 1))
+        more = [rng.randrange(len(value)) for _ in range(longer - len(value))]
+        value = [value[k] for k in sorted([*range(len(value)), *more])]
     if type(value) in (list, tuple):
-        return type(value)(_changed(v, rng) for v in value)
+        made = type(value)(_changed(v, rng, lengths) for v in value)
+        return sorted(made) if type(value) is list and _rises(value) else made
     if type(value) is dict:
-        return {k: _changed(v, rng) for k, v in value.items()}
+        return {k: _changed(v, rng, lengths) for k, v in value.items()}
     return value
+
+
+def _rises(value: list) -> bool:
+    return len(value) > 1 and {*map(type, value)} <= {int, float} and value == sorted(value)
 
 
 def wrong(exercise: str, seed: int, run) -> tuple[int, int]:
