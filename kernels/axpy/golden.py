@@ -4,6 +4,7 @@ launches.
 
 from __future__ import annotations
 
+import random
 import re
 import struct
 
@@ -205,7 +206,9 @@ def round_trip_cases(seed, quick):
 
 def host_tiling_cases(seed, quick):
     made = []
-    asked = [(10, ""), (777, ""), (1152, ""), (50_257, ""), (1152, "910B4"), (50_257, "910B4")]
+    # the length is of 32 bits, and its units are more than 16 hold
+    large = 600_001 + random.Random(seed).randrange(400_000) * (seed != 0)
+    asked = [(10, ""), (777, ""), (1152, ""), (large, ""), (1152, "910B4"), (50_257, "910B4")]
     for n, chip in asked[1:5:3] if quick else asked:
         name = f"n={n}" + (say(f" on a {chip}, 40 cores", f"，{chip}，40 核") if chip else "")
         fixed = lambda n=n: [(_fixed_number(), _tiled(n, 48))]  # noqa: E731
@@ -274,7 +277,15 @@ def _otherwise(spans, count, given) -> str:
 
 
 def overlap_cases(seed, quick):
-    return [Case(f"{count} chunks", (count, seed), at_best()) for count in ((4,) if quick else (4, 7))]
+    """Two streams, and other numbers of them: `streams` is a list, and may hold one."""
+    asked = [(4, 2), (7, 3), (3, 1)]
+    if seed:
+        draw = random.Random(seed)
+        asked += [(draw.randint(5, 7), draw.choice([2, 4, 5]))]
+    return [
+        Case(say(f"{n} chunks, {k} streams", f"{n} 块，{k} 个流"), (n, seed, k), at_best())
+        for n, k in (asked[:1] if quick else asked)
+    ]
 
 
 def chunks(count, seed):
@@ -286,10 +297,10 @@ def run_overlap(function, args, case):
     """The learner's pipeline; its time beside that of ours where time is virtual."""
     from labkit import device
 
-    count, seed = args
+    count, seed, lanes = args
     sources, axpy = chunks(count, seed), _axpy()
     wanted = [expected(s, torch.ones_like(s)) for s in sources]
-    streams = [torch.npu.Stream(), torch.npu.Stream()]
+    streams = [torch.npu.Stream() for _ in range(lanes)]
 
     def timed(pipeline, busy=None):
         sums = [torch.ones(CHUNK, dtype=torch.half).npu() for _ in sources]
@@ -297,8 +308,7 @@ def run_overlap(function, args, case):
         torch.npu.synchronize()
         if busy is not None:
             with torch.npu.stream(busy):
-                for _ in range(20):
-                    torch.ones(1 << 22).npu().exp_()
+                torch.npu._sleep(10_000_000)  # cycles: some ms, longer than all chunks together
         began, before = device.clock(), len(device.timeline())
         pipeline(axpy, list(sources), list(sums), list(results), list(streams))  # ours are still looked at
         ended = device.clock()
@@ -333,7 +343,7 @@ def run_overlap(function, args, case):
 
 def our_pipeline(axpy, sources, sums, results, streams):
     for i, source in enumerate(sources):
-        with torch.npu.stream(streams[i % 2]):
+        with torch.npu.stream(streams[i % len(streams)]):
             axpy(source.to("npu", non_blocking=True), sums[i], FACTOR, CHUNK)
             results[i].copy_(sums[i], non_blocking=True)
     torch.npu.synchronize()
@@ -348,7 +358,26 @@ def in_order() -> dict:
 
 
 def event_cases(seed, quick):
-    return [Case(f"{count} chunks", (count, seed), in_order()) for count in ((3,) if quick else (3, 5))]
+    counts = (3,) if quick else (3, 5, *([random.Random(seed).randint(6, 12)] if seed else []))
+    return [Case(f"{count} chunks", (count, seed), in_order()) for count in counts]
+
+
+def waited(program) -> int:
+    """How often the host waits in it, or asks whether it must; 1 on a card, where it is not counted."""
+    from labkit import device
+    from labkit.profiler.recorder import Recorder
+
+    if device.mode() == "npu":
+        program()
+        return 1
+    recorder = Recorder()
+    recorder.start()
+    try:
+        program()
+    finally:
+        calls = recorder.stop().calls
+    asked = ("aclrtSynchronize", "aclrtStreamQuery", "aclrtQueryEvent")
+    return sum(call.name.startswith(asked) for call in calls)
 
 
 def run_events(function, args, case):
@@ -362,7 +391,7 @@ def run_events(function, args, case):
     copying, computing = torch.npu.Stream(), torch.npu.Stream()
     torch.npu.synchronize()
     before = len(device.timeline())
-    function(axpy, list(sources), list(sums), copying, computing)  # ours are still looked at
+    waits = waited(lambda: function(axpy, list(sources), list(sums), copying, computing))  # ours are still looked at
     torch.npu.synchronize()
     said = in_order()
     result, kernel, host = said
@@ -389,11 +418,13 @@ def run_events(function, args, case):
         said[kernel] = say("not on the stream `computing`", "不在 computing 流上")
     if kernels[-1].host_us > copies[-2].end_us:
         said[host] = say("waits for a copy before it issues the next", "等一次复制完成后才下发下一次")
-    elif waited := [i for i, (c, k) in enumerate(zip(copies, kernels), 1) if k.host_us > c.end_us]:
+    elif late := [i for i, (c, k) in enumerate(zip(copies, kernels), 1) if k.host_us > c.end_us]:
         said[host] = say(
-            f"waits for the copy of chunk {waited[0]} before it launches its kernel",
-            f"等第 {waited[0]} 块复制完成后才启动它的核函数",
+            f"waits for the copy of chunk {late[0]} before it launches its kernel",
+            f"等第 {late[0]} 块复制完成后才启动它的核函数",
         )
+    elif waits != 1:  # the given code's own; one for a copy so early that it costs no time is one all the same
+        said[host] = say(f"waits {waits} times", f"等待 {waits} 次")
     return said
 
 

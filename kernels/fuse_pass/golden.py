@@ -62,6 +62,20 @@ def apart(gate, up):
     return s * r
 
 
+def chain(length: int, outside: int | None):
+    """`length` nodes from silu to the product, each of which reads the one before it and silu; the one with the number
+    `outside` is read behind the product, too."""
+
+    def function(gate, up):
+        nodes = [F.silu(gate)]
+        while len(nodes) < length - 1:
+            nodes.append(nodes[-1] + nodes[0] if len(nodes) > 1 else nodes[0] + up)
+        product = nodes[0] * nodes[-1]
+        return product if outside is None else product + nodes[outside]
+
+    return function
+
+
 def graph_of(function) -> tuple[fx.Graph, list[fx.Node]]:
     """The graph, and in it silu, the product, and what stands between them."""
     graph = fx.symbolic_trace(function).graph
@@ -83,12 +97,26 @@ def inside_cases(seed, quick):
         Case("the second of four is added later", ("middle",), False),
         Case("read inside, neither by the next one nor by the last one alone", ("apart",), True),
         Case("one node alone, read outside", ("shared", "the result alone"), True),
+        Case("the third of five is added later", ("chain", 5, 2), False),
+        *drawn_chains(seed),
     ]
 
 
+def drawn_chains(seed):
+    """Of a class's seed: matches of other lengths, each node of which may be the one that is read outside."""
+    if not seed:
+        return []
+    draw = random.Random(seed)
+    length = draw.randint(6, 12)
+    made = [(length, at) for at in (None, *range(length - 1))]
+    made += [(n, draw.randrange(n - 1)) for n in draw.sample(range(13, 40), 2)]
+    made.append((draw.randint(13, 40), None))
+    return [Case("drawn", ("chain", n, at), at is None) for n, at in made]
+
+
 def run_inside(function, args, case):
-    _, match = graph_of(globals()[args[0]])
-    return bool(function(match[-1:] if args[1:] else match))
+    _, match = graph_of(chain(*args[1:]) if args[0] == "chain" else globals()[args[0]])
+    return bool(function(match[-1:] if args[1:] == ("the result alone",) else match))
 
 
 REGIONS = (
@@ -133,6 +161,7 @@ def take_cases(seed, quick):
         ("as many rows, in two axes", "npu", "npu", half, half, (6, 8), (2, 3, 8), False),
         ("double", "npu", "npu", torch.float64, torch.float64, (4, 8), (4, 8), False),
         ("integers of 32 bits", "npu", "npu", torch.int32, torch.int32, (4, 8), (4, 8), False),
+        ("integers of 64 bits", "npu", "npu", torch.int64, torch.int64, (4, 8), (4, 8), False),
         ("8-bit floats", "npu", "npu", torch.float8_e5m2, torch.float8_e5m2, (4, 8), (4, 8), False),
         ("half and bfloat16", "npu", "npu", half, torch.bfloat16, (4, 8), (4, 8), False),
         ("both without data", "meta", "meta", half, half, (4, 8), (4, 8), False),
@@ -156,7 +185,15 @@ def drawn_pairs(seed):
         ("drawn, integers", "npu", "npu", torch.int32, torch.int32, shape, shape, False),
         ("drawn, one axis more", "npu", "npu", types[0], types[0], (2, *shape), (2 * rows, columns), False),
         ("drawn, a column", "npu", "npu", types[0], types[0], shape, (rows, 1), False),
+        *((f"drawn, {str(t)[6:]}", "npu", "npu", t, t, shape, shape, False) for t in draw.sample(other_types(), 12)),
     ]  # fmt: skip
+
+
+def other_types():
+    """All types of PyTorch's that the kernel does not take, by their names: another version has others."""
+    taken = (torch.float16, torch.bfloat16, torch.float32)
+    found = {str(t): t for t in vars(torch).values() if isinstance(t, torch.dtype) and t not in taken}
+    return [found[name] for name in sorted(found)]
 
 
 class Known:

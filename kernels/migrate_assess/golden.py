@@ -111,7 +111,7 @@ def wait_cases(seed, quick):
     }
     inputs = {
         "small": [0.5, -0.25, 0.0],
-        "large": [0.5, -4.0, 2.0],
+        "large": [0.5, -96.0, 2.0],
         "just one": [1.0, -1.0, 0.5],
         "one of them": [0.5, -1.5, 0.0, 0.25],
         "two rows": [[0.5, -4.0, 1.5], [0.25, 1.25, 0.0]],
@@ -119,6 +119,8 @@ def wait_cases(seed, quick):
     if seed:
         draw = random.Random(seed)
         inputs["drawn"] = [draw.randint(-64, 64) / 8 for _ in range(draw.randint(4, 9))]
+        for power in (draw.randint(4, 15), draw.randint(16, 100)):  # no size is too large to be divided by
+            inputs[f"drawn, up to 2^{power}"] = [draw.uniform(-1, 1) * 2.0**power for _ in range(draw.randint(2, 9))]
     return [Case(name, (torch.tensor(values),), expected) for name, values in inputs.items()]
 
 

@@ -71,36 +71,48 @@ def plan_cases(seed, quick):
     expected = ["WARMUP" if i == 4 else "RECORD_AND_SAVE" if i == 7 else "RECORD" if i in (5, 6) else "NONE"
                 for i in range(STEPS)]  # fmt: skip
     steps = {say(f"step {i}", f"第 {i} 步"): name for i, name in enumerate(expected)}
-    return [Case(f"{STEPS} steps", (), steps | {say("all later ones", "此后的每一步"): ["NONE"]})]
+    later = {say("all later ones", "此后的每一步"): ["NONE"], "chosen": "schedule(..., repeat=1)"}
+    return [Case(f"{STEPS} steps", (), steps | later)]
 
 
 def run_plan(function, args, case):
-    from torch_npu.profiler import ProfilerAction
+    from torch_npu.profiler import ProfilerAction, schedule
 
     plan = function()
+    # a schedule says itself how often it records; of another function nobody knows what it says of the next step
+    chosen = f"schedule(..., repeat={plan.repeat})" if isinstance(plan, schedule) else type(plan).__name__
     steps = [plan(i) for i in range(LATER)]
     names = [step.name if isinstance(step, ProfilerAction) else type(step).__name__ for step in steps]
     shown = {say(f"step {i}", f"第 {i} 步"): name for i, name in enumerate(names[:STEPS])}
-    return shown | {say("all later ones", "此后的每一步"): sorted({*names[STEPS:]})}
+    return shown | {say("all later ones", "此后的每一步"): sorted({*names[STEPS:]}), "chosen": chosen}
 
 
 def loop_cases(seed, quick):
+    """What train launches is drawn for a class: nothing else has as many kernels of that name."""
+    draw = np.random.default_rng(seed)
+    counts, kind = (
+        ([int(n) for n in draw.permutation(9)[:5]], str(draw.choice(KINDS))) if seed else ([*range(5)], "relu")
+    )
     expected = {
         say("calls of train", "train 的调用次数"): 5,
         say("folders", "文件夹个数"): 1,
         say("recorded steps", "记录的步"): [2, 3],
-        say("kernels of a step", "每步的 kernel 数"): [4, 5],
+        say("kernels of a step", "每步的 kernel 数"): [counts[2] + 2, counts[3] + 2],
+        say(f"kernels of {kind} among them", f"其中 {kind} 的 kernel 数"): counts[2:4],
     }
-    return [Case("five steps", (), expected)]
+    return [Case("five steps", (counts, kind), expected)]
+
+
+KINDS = ("relu", "exp", "neg", "abs", "tanh")  # their kernels have these words in their names
 
 
 def run_loop(function, args, case):
-    x, calls = torch.ones(64, 64).npu(), []
+    x, calls, (counts, kind) = torch.ones(64, 64).npu(), [], args
 
-    def train():  # each step has one kernel more than the one before: a step that is recorded for another shows
+    def train():  # each step has another number of kernels: a step that is recorded for another shows
         y = x @ x
-        for _ in calls:
-            y = y.relu()
+        for _ in range(counts[len(calls) % 5]):
+            y = getattr(y, kind)()
         y.sum()
         calls.append(1)
 
@@ -110,11 +122,15 @@ def run_loop(function, args, case):
         tables = [f / "ASCEND_PROFILER_OUTPUT" / "kernel_details.csv" for f in found]
         rows = pandas.concat([pandas.read_csv(t) for t in tables]) if tables else pandas.DataFrame()
         each = rows.groupby("Step Id").size() if "Step Id" in rows else pandas.Series(dtype=int)
+        theirs = [
+            sum(kind in str(name).lower() for name in rows[rows["Step Id"] == step]["Name"]) for step in each.index
+        ]
     return {
         say("calls of train", "train 的调用次数"): len(calls),
         say("folders", "文件夹个数"): len(found),
         say("recorded steps", "记录的步"): [int(step) for step in each.index],
         say("kernels of a step", "每步的 kernel 数"): [int(n) for n in each],
+        say(f"kernels of {kind} among them", f"其中 {kind} 的 kernel 数"): theirs,
     }
 
 
@@ -249,7 +265,7 @@ def _mark(out):
 
 def sync_cases(seed, quick):
     made = []
-    for count in (3,) if quick else (8, 1):
+    for count in (3,) if quick else (8, 1, *([int(np.random.default_rng(seed).integers(9, 24))] if seed else [])):
         g = torch.Generator().manual_seed(seed)
         batches = [(torch.rand(16, 32, generator=g), torch.randint(0, 4, (16,), generator=g)) for _ in range(count)]
         model = _model(seed)
@@ -266,6 +282,7 @@ def sync_cases(seed, quick):
             say("a Python number", "Python 数值"): True,
             say("times that the host waits", "host 等待的次数"): at_most(1, 0),
             say("graphs that stay alive", "一直保留的计算图"): say("none", "无"),
+            say("parameters afterwards", "之后的参数"): _parameters(model),
         }
         made.append(Case(f"{count} batches", (seed, batches), expected, tolerance=(1e-4, 1e-5)))
     return made
@@ -292,32 +309,45 @@ def run_sync(function, args, case):
         say("a Python number", "Python 数值"): isinstance(result, float),
         say("times that the host waits", "host 等待的次数"): waits,
         say("graphs that stay alive", "一直保留的计算图"): str(most) if most > 1 else say("none", "无"),
+        say("parameters afterwards", "之后的参数"): _parameters(model),
     }
 
 
-COPIES, WIDTH = 4, 1024  # each batch: 4 MB, 220 us over the link; the work on it takes longer
+def _parameters(model):
+    """One vector, on the host: it is the training that is asked for, and the mean only tells of it."""
+    return torch.cat([p.detach().cpu().flatten() for p in model.parameters()])
+
+
+COPIES, WIDTH = 4, 1024  # each batch: 4 MB, 220 us over the link; the seven products of `work` take longer
 
 
 def copy_cases(seed, quick):
+    """Work that takes longer than a copy hides it. Work that is shorter begins too early wherever a batch is not waited
+    for; of these a class has more, since a race that is won four times may be lost the fifth."""
     g = torch.Generator().manual_seed(seed)
-    batches = [torch.randint(-2, 3, (WIDTH, WIDTH), generator=g).float() for _ in range(COPIES)]
-    weight = torch.eye(WIDTH)
-    expected = {
-        say("results", "结果"): [b.sum() for b in batches],
-        say("us without a kernel", "没有 kernel 的时间 us"): at_most(60, 0),
-        say("kernels that begin before their batch is there", "数据到达之前就开始的 kernel"): at_most(0, 0),
-        say("times that the host waits", "host 等待的次数"): at_most(1, 0),  # the trial's own, at its end
-    }
-    return [Case(f"{COPIES} batches of 4 MB", (batches, weight), expected, tolerance=(1e-5, 1e-3))]
+    made = []
+    for name, count, width, products in (
+        (say(f"{COPIES} batches of 4 MB", f"{COPIES} 批，每批 4 MB"), COPIES, WIDTH, 7),
+        (say("batches of 1 MB, and little work", "每批 1 MB，计算很短"), COPIES + seed % 5, WIDTH // 2, 0),
+    )[: 1 if quick else 2]:
+        batches = [torch.randint(-2, 3, (width, width), generator=g).float() for _ in range(count)]
+        expected = {
+            say("results", "结果"): [b.sum() for b in batches],
+            **({say("us without a kernel", "没有 kernel 的时间 us"): at_most(60, 0)} if products else {}),
+            say("kernels that begin before their batch is there", "数据到达之前就开始的 kernel"): at_most(0, 0),
+            say("times that the host waits", "host 等待的次数"): at_most(1, 0),  # the trial's own, at its end
+        }
+        made.append(Case(name, (batches, torch.eye(width), products), expected, tolerance=(1e-5, 1e-3)))
+    return made
 
 
 def run_copy(function, args, case):
-    batches, weight, made = [b.pin_memory() for b in args[0]], args[1].npu(), []
+    batches, weight, products, made = [b.pin_memory() for b in args[0]], args[1].npu(), args[2], []
 
     def work(x):
         if x.shape != weight.shape:
             return None
-        for _ in range(7):
+        for _ in range(products):
             x = x @ weight
         made.append(x.sum())
         return made[-1]
@@ -337,7 +367,7 @@ def run_copy(function, args, case):
         early = sum(start < there[i * len(there) // len(ran)] for i, (start, _) in enumerate(ran))
     return {
         say("results", "结果"): list(results) if theirs else say("not all are what work gave", "并非都是 work 的结果"),
-        say("us without a kernel", "没有 kernel 的时间 us"): at_most(60, gap),
+        **({say("us without a kernel", "没有 kernel 的时间 us"): at_most(60, gap)} if products else {}),
         say("kernels that begin before their batch is there", "数据到达之前就开始的 kernel"): at_most(0, early),
         say("times that the host waits", "host 等待的次数"): at_most(1, waits),
     }
@@ -374,9 +404,12 @@ def _layers(seed, count):
 
 
 def _changes_type(task) -> bool:
-    """By a copy, or within another operator that reads one type of numbers and writes or reads another."""
-    types = {t.dtype for t in (*task.inputs, *task.outputs)}
-    return task.kind == "kernel" and len({t for t in types if "float" in str(t).lower()}) > 1
+    """By a copy, or within another operator that reads one type of numbers and writes or reads another; by way of
+    integers, too. A comparison, which writes bools, casts nothing."""
+    read, written = ({str(t.dtype).lower() for t in tensors} for tensors in (task.inputs, task.outputs))
+    floats = {t for t in read | written if "float" in t}
+    anew = any("bool" not in t for t in written - read)
+    return task.kind == "kernel" and (len(floats) > 1 or bool(read) and anew)
 
 
 def run_cast(function, args, case):

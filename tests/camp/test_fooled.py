@@ -5,13 +5,9 @@ looked at what it had handed over; and right ones that are written otherwise tha
 from pathlib import Path
 
 import pytest
+from answers import as_before, first_wrong  # noqa: F401
 
-from labkit.exercises import judge, launch, session
-from labkit.exercises.diagnose import compare_values
-from labkit.exercises.spec import load
-from labkit.exercises.stub import template
-
-SEED = 16
+pytestmark = pytest.mark.usefixtures("as_before")
 # A tester's, of 29 November 2026, who had not read tamper.py: each got PASS then (or was stopped by its words alone).
 FOOLED = [
     (
@@ -517,29 +513,6 @@ last.wait()
 """,
     ),
 ]
-
-
-@pytest.fixture(autouse=True)
-def as_before(monkeypatch):
-    monkeypatch.setenv("LABKIT_PROGRESS", "off")
-    kept = session._current
-    session.begin(TARGET="twin", SEED=SEED, STRICT=False)
-    yield
-    session._current = kept
-
-
-def first_wrong(name: str, text: str):
-    """What is wrong in the first case that fails; its mistake is not looked for, which takes longer."""
-    spec = load(name)
-    if spec.kind == "adapter":
-        made = judge.examine(spec, text)
-        return None if made.state == "PASS" else made
-    function = launch.function(template(spec).join(text.strip("\n"), name).text, name, spec.entry)
-    for case in spec.function(spec.cases)(SEED, False):
-        found = compare_values(launch.run_function(spec, function, case), case.expected, case.tolerance)
-        if found is not None:
-            return found
-    return None
 
 
 @pytest.mark.parametrize("name, text", FOOLED, ids=[name for name, _ in FOOLED])
