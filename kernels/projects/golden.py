@@ -6,6 +6,7 @@ blocks; the last case is a large one, and its time counts. Operators are called 
 
 from __future__ import annotations
 
+import random
 from functools import partial
 
 import torch
@@ -224,7 +225,9 @@ def scale_leaky_cases(seed, quick):
 
 
 def cross_entropy_cases(seed, quick):
-    """(rows, classes, type, blocks); the targets are spread over all classes, the last one among them."""
+    """(rows, classes, type, blocks); the targets are spread over all classes, the last one among them, where the
+    largest number of the last one of long rows lies, too."""
+    draw = random.Random(seed)
     sizes = (
         (1, 1, torch.float32, 1),
         (9, 7, torch.half, 2),
@@ -233,12 +236,17 @@ def cross_entropy_cases(seed, quick):
         (3, 4001, torch.float32, 2),
         (2600, 40, torch.half, 2),
         (5000, 8, torch.float32, 1),
+        (5, 4096, torch.float32, 4),  # the most classes that the task names, in both types
+        (2, 4096, torch.half, 1),
+        (draw.randint(1, 20), draw.randint(3000, 4096), draw.choice((torch.half, torch.float32)), draw.randint(1, 8)),
         (256, 2048, torch.half, 8),
     )
     made = []
-    for k, (rows, classes, dtype, blocks) in enumerate(sizes[1:5] if quick else sizes):
+    for k, (rows, classes, dtype, blocks) in enumerate((*sizes[1:5], sizes[8]) if quick else sizes):
         x = (_x(seed + k, rows, classes, scale=20.0) + (0, -300, 300)[k % 3]).to(dtype)  # rows far from 0 on both sides
         target = (torch.arange(rows) * 37 + classes - 1) % classes
+        if classes > 3000:
+            x[-1, -1] = x[-1].max() + 40
         want = F.cross_entropy(x.double(), target, reduction="none").float()
         made.append(
             Case(
