@@ -157,8 +157,8 @@ def run_object(kernel, args, case):
 
 
 def run_host(kernel, args, case):
-    """With the learner's own tiling. It is to be for as many cores as the finished file's, for each size, not only where
-    the time is taken: fewer cores give the same numbers."""
+    """With the learner's own tiling. It is to be for as many cores as the finished file's, for each size and not only
+    for the one that is timed: fewer cores give the same numbers."""
     import labkit
     from labkit.launch.host_function import host_function
 
