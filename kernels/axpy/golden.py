@@ -175,8 +175,14 @@ def pick_cases(seed, quick):
         ("float", 50_257, 8),
     ]
     tiles = {"half": (512, 2048, 8192, 15_360), "float": (512, 2048, 4096, 7680)}
+    asked.insert(3, ("half", 96 * 2 * 2048, 96))  # more blocks than cores: 64 of them would have larger tiles
+    draw = random.Random(seed)
+    for name, few in (("half", 40), ("float", 40), ("half", 65_535), ("float", 65_535)):
+        blocks = draw.randint(1, few)
+        n = 2 * draw.choice(tiles[name]) * blocks  # two tiles each, and one element less
+        asked += [(name, n, blocks), (name, n - 1, blocks), (name, draw.randint(1, n), blocks)]
     made = []
-    for name, n, blocks in asked[:4] if quick else asked:
+    for name, n, blocks in asked[:5] if quick else asked:
         tile = max([t for t in tiles[name] if n >= 2 * t * blocks], default=tiles[name][0])
         made.append(Case(f"{name} n={n} blocks={blocks}", (name, n, blocks), f"axpy<{name}, {tile}>"))
     return made

@@ -48,7 +48,24 @@ def unseen_cases(seed, quick):
         (say("the output written twice", "输出写了两遍"), 4096, 4096, 16, 64, 2, 1, False),
         (say("one byte short", "少一个字节"), 5999, 6000, 30, 100, 1, 1, True),
     ]
+    # more tensors than the operators of the lessons have: each of them is counted
+    asked += [
+        (say("five inputs, four of them read", "五个输入，读了四个"), 8192, 2048, 16, 64, 5, 1, True),
+        (say("four outputs, three of them written", "四个输出，写了三个"), 2048, 6144, 16, 64, 1, 4, True),
+    ]
+    asked += [(say(f"drawn, {i + 1}", f"随机，{i + 1}"), *drawn_bytes(seed, i)) for i in range(8)]
     return [Case(name, tuple(args), expected) for name, *args, expected in asked]
+
+
+def drawn_bytes(seed, i):
+    """By turns: just enough and too much, a part of a tensor short in one direction, and in the other."""
+    draw = random.Random(f"{seed} {i}")
+    rows, width, inputs, outputs = (draw.randint(1, most) for most in (5000, 5000, 12, 12))
+    size, more = 2 * rows * width, draw.choice((0, 1, draw.randint(1, 10**6)))
+    moved = [inputs * size + more, outputs * size + more]
+    if i % 3:
+        moved[i % 3 - 1] = (inputs, outputs)[i % 3 - 1] * size - draw.randint(1, size)
+    return *moved, rows, width, inputs, outputs, i % 3 != 0
 
 
 def rank_cases(seed, quick):

@@ -53,16 +53,17 @@ def steps(g, u, kept=()):
     return rounded("add", m + g).half().float()
 
 
-def exact(seed, rows=16):
+def exact(seed, rows=16, columns=40):
     g = torch.Generator().manual_seed(seed)
-    return [torch.randint(-32, 33, (rows, 40), generator=g).float() / 8 for _ in range(2)]
+    return [torch.randint(-32, 33, (rows, columns), generator=g).float() / 8 for _ in range(2)]
 
 
 KEPT = (("nothing",), ("silu",), ("mul",), ("silu", "mul"))
 
 
 def which_cases(seed, quick):
-    """Four that one model explains exactly; five that another measure than the sum of squares explains by another."""
+    """Four that one model explains exactly; five that another measure than the sum of squares explains by another; and
+    four of other shapes, of which the first or the last rows or columns alone say another model."""
     made = [Case(f"without the rounding of {' and '.join(k)}", (seed + i, k), sorted(k)) for i, k in enumerate(KEPT)]
     models = models_of(seed)
     for name, change, measure in (
@@ -76,17 +77,23 @@ def which_cases(seed, quick):
         near, other = next((p for p in pairs if tells(models, p, change, measure)), pairs[0])
         kept = nearest(models, change(models[near], models[other]))
         made.append(Case(name, (seed, near, other, change.__name__), sorted(kept)))
+    draw = random.Random(seed)
+    for change in (first_rows, last_rows, first_columns, last_columns):
+        shape, (near, other) = (draw.randint(60, 200), draw.randint(80, 200)), draw.sample(KEPT, 2)
+        models = models_of(seed, *shape)
+        kept = nearest(models, change(models[near], models[other]))
+        made.append(Case(f"{shape[0]} x {shape[1]}", (seed, near, other, change.__name__, *shape), sorted(kept)))
     return made
 
 
 def run_which(function, args, case):
-    models = models_of(args[0])
+    models = models_of(args[0], *args[4:])
     after = models[args[1]]
     return sorted(function(models, CHANGES[args[3]](after, models[args[2]]) if args[2:] else after))
 
 
-def models_of(seed):
-    g, u = exact(seed)
+def models_of(seed, *shape):
+    g, u = exact(seed, *shape)
     return {k: steps(g, u, k) for k in KEPT}
 
 
@@ -140,7 +147,25 @@ def as_long(near, other):
     return near * (other.square().sum() / near.square().sum()).sqrt()
 
 
-CHANGES = {made.__name__: made for made in (shifted, some_rows, one_far, many_near, as_long)}
+def first_rows(near, other):
+    """By as many rows as other cases have, or more: the first third is the other one's."""
+    return torch.cat([other[: len(near) // 3], near[len(near) // 3 :]])
+
+
+def last_rows(near, other):
+    return first_rows(near.flip(0), other.flip(0)).flip(0)
+
+
+def first_columns(near, other):
+    return first_rows(near.T, other.T).T.contiguous()
+
+
+def last_columns(near, other):
+    return last_rows(near.T, other.T).T.contiguous()
+
+
+_CHANGES = shifted, some_rows, one_far, many_near, as_long, first_rows, last_rows, first_columns, last_columns
+CHANGES = {made.__name__: made for made in _CHANGES}
 
 
 # ---- prec_decide: errors of a part as it is, fused, fused in float; the choice; the limit, where it is not 1.25

@@ -58,10 +58,12 @@ def norm_cases(seed, quick):
 
 
 def edit_cases(seed, quick):
-    """(rows, width): one tile for a core, several, and rows that do not fill 32 bytes."""
+    """(rows, width): one tile for a core, several, and rows that do not fill 32 bytes; up to rows of nearly the most
+    that the generator keeps in UB at once (7,000; it writes another kernel for longer ones)."""
     made = []
-    drawn = 16 * random.Random(seed).randint(70, 110)
-    for rows, width in ((8, 1024), (600, 1024), (300, 1000), (64, drawn)):
+    draw = random.Random(seed)
+    drawn, wide = 16 * draw.randint(70, 110), draw.randint(2000, 6900)
+    for rows, width in ((8, 1024), (600, 1024), (300, 1000), (64, drawn), (9, wide), (3, 7000)):
         x, r, _ = numbers(seed, rows, width)
         g = torch.Generator().manual_seed(seed + width)
         w = (torch.randint(1024, 8192, (width,), generator=g) / 4096).half()  # 1 + w needs more digits than half has

@@ -5,6 +5,7 @@ do not.
 from __future__ import annotations
 
 import ctypes
+import random
 import re
 
 import torch
@@ -38,8 +39,15 @@ def _case(seed, m, n, k, *, turned=False, blocks=1, timed=False, more=None):
 
 
 def left_cases(seed, quick):
+    """One, two and three rows and columns of fractals of A, each with each, and some that are drawn. m is never 1:
+    Mmad takes that for a vector."""
     sizes = ((16, 16, 16), (16, 16, 48), (48, 16, 16), (64, 80, 112), (40, 72, 100), (128, 128, 128))
-    return [_case(seed, *s, turned=True) for s in (sizes[1:5] if quick else sizes)]
+    draw = random.Random(seed)
+    few = [(16 * down, 16, 16 * deep) for down in (1, 2, 3) for deep in (1, 2, 3)]
+    drawn = [tuple(draw.randint(2, 128) for _ in range(3)) for _ in range(6)]
+    narrow = [(draw.randint(17, 32), 16, draw.randint(17, 128)), (draw.randint(17, 128), 16, draw.randint(17, 32))]
+    sizes = (*sizes[:5], *few[4:], *drawn[: 2 if quick else 6], *narrow, sizes[5])
+    return [_case(seed, *s, turned=True) for s in (sizes[1:-1] if quick else sizes)]
 
 
 def right_cases(seed, quick):
@@ -100,7 +108,14 @@ def object_cases(seed, quick):
     ]
 
 
-def _launch(kernel, args, make):
+def host_cases(seed, quick):
+    """And one that nobody has seen, on some of the cores."""
+    draw = random.Random(seed)
+    m, n, k, cores = draw.randint(100, 400), draw.randint(100, 400), draw.randint(20, 200), draw.randint(2, 20)
+    return [_case(seed, m, n, k, blocks=cores, more=((m, n, k, cores),)), *object_cases(seed, quick)]
+
+
+def _launch(kernel, args, make, least=0):
     a, b, c, asked = args
     words = (ctypes.c_int32 * TILING_WORDS)()
     told = ""
@@ -113,6 +128,13 @@ def _launch(kernel, args, make):
         told = say(
             f"the tiling is for {words[0]} cores, and `cores` is {asked[3]}",
             f"切分用了 {words[0]} 个核，而 `cores` 为 {asked[3]}",
+        )
+    elif words[0] < least:
+        told = say(
+            f"m, n, k = {asked[:3]}: the tiling is for {words[0]} cores; of the {asked[3]} that can take part {least} "
+            f"get a piece when SetDim is given `cores`",
+            f"m, n, k = {asked[:3]} 时，切分只用了 {words[0]} 个核；SetDim 的参数为 `cores` 时，"
+            f"可参加的 {asked[3]} 个核中有 {least} 个分到任务",
         )
     if told:
         from labkit.launch.record import LaunchError, LaunchRecord
@@ -135,10 +157,15 @@ def run_object(kernel, args, case):
 
 
 def run_host(kernel, args, case):
-    """With the learner's own tiling."""
+    """With the learner's own tiling. It is to be for as many cores as the finished file's, for each size and not only
+    for the one that is timed: fewer cores give the same numbers."""
+    import labkit
     from labkit.launch.host_function import host_function
 
-    return _launch(kernel, args, host_function(kernel, "make_tiling"))
+    make = host_function(labkit.kernel("kernels/matmul/matmul.asc", entry="product_mdl"), "make_tiling")
+    possible = (ctypes.c_int32 * TILING_WORDS)()
+    make(*args[3], -1, -1, -1, possible)
+    return _launch(kernel, args, host_function(kernel, "make_tiling"), possible[0])
 
 
 def host_asked(text, builds):
@@ -152,12 +179,12 @@ def host_asked(text, builds):
                 f"没有调用 Set{name}Type：切分不知道 {name} 的位置、格式和类型。",
             )
         for kind, right in ((r"\bDT_\w+", wanted), (r"(?<=CubeFormat::)\w+", "ND"), (r"(?<=TPosition::)\w+", "GM")):
-            told = re.search(kind, call[1])
-            if told and told[0] != right:
-                return say(
-                    f"Set{name}Type is given {told[0]}: of {name} it is {right}.",
-                    f"Set{name}Type 的参数是 {told[0]}：{name} 应为 {right}。",
-                )
+            for told in re.findall(kind, call[1]):  # of more than one, for some sizes another, each
+                if told != right:
+                    return say(
+                        f"Set{name}Type is given {told}: of {name} it is {right}.",
+                        f"Set{name}Type 的参数是 {told}：{name} 应为 {right}。",
+                    )
         if re.search(r"\btrue\b", call[1]):
             return say(
                 f"Set{name}Type says that {name} is transposed: it is not.",

@@ -6,6 +6,8 @@ blocks; the last case is a large one, and its time counts. Operators are called 
 
 from __future__ import annotations
 
+import random
+from contextlib import contextmanager
 from functools import partial
 
 import torch
@@ -224,7 +226,9 @@ def scale_leaky_cases(seed, quick):
 
 
 def cross_entropy_cases(seed, quick):
-    """(rows, classes, type, blocks); the targets are spread over all classes, the last one among them."""
+    """(rows, classes, type, blocks); the targets are spread over all classes, the last one among them, where the
+    largest number of the last one of long rows lies, too."""
+    draw = random.Random(seed)
     sizes = (
         (1, 1, torch.float32, 1),
         (9, 7, torch.half, 2),
@@ -233,12 +237,17 @@ def cross_entropy_cases(seed, quick):
         (3, 4001, torch.float32, 2),
         (2600, 40, torch.half, 2),
         (5000, 8, torch.float32, 1),
+        (5, 4096, torch.float32, 4),  # the most classes that the task names, in both types
+        (2, 4096, torch.half, 1),
+        (draw.randint(1, 20), draw.randint(3000, 4096), draw.choice((torch.half, torch.float32)), draw.randint(1, 8)),
         (256, 2048, torch.half, 8),
     )
     made = []
-    for k, (rows, classes, dtype, blocks) in enumerate(sizes[1:5] if quick else sizes):
+    for k, (rows, classes, dtype, blocks) in enumerate((*sizes[1:5], sizes[8]) if quick else sizes):
         x = (_x(seed + k, rows, classes, scale=20.0) + (0, -300, 300)[k % 3]).to(dtype)  # rows far from 0 on both sides
         target = (torch.arange(rows) * 37 + classes - 1) % classes
+        if classes > 4001:
+            x[-1, -1] = x[-1].max() + 40
         want = F.cross_entropy(x.double(), target, reduction="none").float()
         made.append(
             Case(
@@ -370,6 +379,86 @@ def behind_nan(operator, args, case):
     return operator(*args)
 
 
+@contextmanager
+def changing():
+    """What the launches inside have written is changed behind each: times -2 after the first, -3 after the second, and so
+    on. The list has one entry for each launch."""
+    from labkit.launch.kernel import Launcher
+
+    launch, launches = Launcher.__call__, []
+
+    def bits(t):
+        return t.detach().cpu().reshape(-1).view(torch.uint8)
+
+    def launched(self, *arguments):
+        floats = [a for a in arguments if isinstance(a, torch.Tensor) and a.is_floating_point() and a.is_contiguous()]
+        before = [bits(a) for a in floats]
+        record = launch(self, *arguments)
+        launches.append(self.kernel.signature.name)
+        with torch.no_grad():
+            for a, was in zip(floats, before):
+                if not torch.equal(bits(a), was):
+                    a.mul_(-1 - len(launches))
+        return record
+
+    Launcher.__call__ = launched
+    try:
+        yield launches
+    finally:
+        Launcher.__call__ = launch
+
+
+def of_the_launches(make):
+    """What make() returns, a list of tensors, from a second time, with names, and where it comes from. The first time
+    what its launches write is changed, and the results have to follow: those of an operator whose kernels write nothing,
+    or that PyTorch computes, are others. From one launch -2 times as much comes out, also where it is copied or added
+    up; from several, other numbers."""
+    with changing() as launches:
+        changed = make()
+    right, left = make(), 0
+    for one, t in zip(changed, right):
+        follows = torch.isclose(one, -2 * t, 1e-4, 1e-6) if len(launches) == 1 else (one != t) | (t == 0)
+        left += int((~follows).sum())
+    found = say(f"{left} from PyTorch, which no launch wrote", f"有 {left} 个来自 PyTorch，没有任何启动写过")
+    return named_results(right, found if left else say(*KERNELS))
+
+
+def named_results(tensors, source):
+    return {say(f"result {i + 1}", f"结果 {i + 1}"): t for i, t in enumerate(tensors)} | {say(*NUMBERS): source}
+
+
+# names of what `run` finds: in a grader's worker it has no case.expected
+NUMBERS, KERNELS = ("numbers", "数的来源"), ("all from the kernels", "全部来自核函数")
+
+
+def forward_of_launches(operator, args, case):
+    return of_the_launches(lambda: [operator(*args)])
+
+
+def gradients_of_launches(operator, args, case):
+    """For an ordinary gradient, the last argument."""
+    *args, grad = args
+    inputs = [a.requires_grad_() for a in args if isinstance(a, torch.Tensor)]
+    y = operator(*args)
+    return of_the_launches(lambda: list(torch.autograd.grad(y, inputs, grad, retain_graph=True)))
+
+
+def by_kernels(function, *args, seed, tolerance=None):
+    """Are the result and its gradients the launches'? Fresh numbers: no launch before has written the same ones."""
+    wide = [a.double().requires_grad_() if isinstance(a, torch.Tensor) else a for a in args]
+    y = function(*wide)
+    grad = _x(seed, *y.shape)
+    back = torch.autograd.grad(y, [w for w in wide if isinstance(w, torch.Tensor)], grad.double())
+
+    def case(name, args, tensors, run):
+        return Case(name, args, named_results([t.float() for t in tensors], say(*KERNELS)), tolerance, run=run)
+
+    return [
+        case(say("who computes it", "由谁计算"), args, [y.detach()], forward_of_launches),
+        case(say("who computes the gradients", "梯度由谁计算"), (*args, grad), back, gradients_of_launches),
+    ]
+
+
 def op_leaky(x, slope):
     return torch.where(x > 0, x, x * slope)
 
@@ -399,6 +488,7 @@ def op_leaky_cases(seed, quick):
         Case("transposed", (turned, 0.125), op_leaky(turned, 0.125).contiguous()),
         Case("a part of a larger tensor", (part, 0.125), op_leaky(part, 0.125).contiguous()),
         Case("empty", (turned[:0].contiguous(), 0.125), turned[:0].contiguous()),
+        *by_kernels(op_leaky, _x(seed + 60, 7, 5003), 0.375, seed=seed + 61)[:1],
         Case("int32", (whole, 0.125), refused),
         Case("float64", (turned.double().contiguous(), 0.125), refused),
         Case("bfloat16", (turned.bfloat16().contiguous(), 0.125), refused),
@@ -426,6 +516,7 @@ def op_squared_relu_cases(seed, quick):
         Case("gradients, a longer one", (_x(seed + 8, 5, 40_007),), squared_relu, FLOAT, probe="grad"),
         Case("gradients, transposed", (turned,), squared_relu, FLOAT, probe="grad"),
         Case("a kernel for the way back", (small,), None, probe="back"),
+        *by_kernels(squared_relu, _x(seed + 60, 7, 5003), seed=seed + 61, tolerance=FLOAT),
         Case("opcheck", (small,), None, probe="opcheck"),
         Case("opcheck, transposed", (turned,), None, probe="opcheck"),  # Meta's strides are the operator's
     ]
@@ -516,6 +607,14 @@ def op_rms_norm_cases(seed, quick):
             mistakes=rms_norm_gradients,
         ),
         Case("a kernel for the way back", (x, weight, EPS), None, probe="back"),
+        *by_kernels(
+            rms_norm,
+            _x(seed + 60, 21, 77),
+            1 + _x(seed + 62, 77, scale=0.3),
+            EPS,
+            seed=seed + 61,
+            tolerance=(2e-4, 5e-5),
+        ),
         Case("opcheck", (x, weight, EPS), None, probe="opcheck"),
         Case("opcheck, transposed", (turned, weight, EPS), None, probe="opcheck"),  # Meta's strides are the operator's
     ]

@@ -192,9 +192,18 @@ def formula_cases(seed, quick):
     few = torch.tensor([-2.0, 0.0, 1.0, 5.0], dtype=torch.float64)
     one = torch.ones_like(few), few, torch.ones_like(few)
     kept = {say("dy, gate, up", "dy、gate、up"): say("as they were", "未改变")}
+    # gates of any size: up is 0 where they are so large that s + g * s * (1 - s), written otherwise, loses its digits
+    g = torch.Generator().manual_seed(seed + 1)
+    exponent = torch.cat([6 * torch.rand(100, generator=g), 290 * torch.rand(100, generator=g)]).double()
+    large = 10**exponent * torch.where(torch.rand(200, generator=g) < 0.5, -1, 1)
+    any_gate = dy, large, torch.where(large.abs() < 1e6, up, 0.0)
     return [
         Case(name, args, dict(zip(("dgate", "dup"), backward(*args))) | kept, (1e-9, 1e-9))
-        for name, args in (("four values", one), ("200 values", (dy, gate, up)))
+        for name, args in (
+            ("four values", one),
+            ("200 values", (dy, gate, up)),
+            (say("gates of any size", "任意大小的 gate"), any_gate),
+        )
     ]
 
 

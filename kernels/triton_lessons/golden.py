@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import torch
 
 from labkit import messages
@@ -108,12 +110,17 @@ def dot_cases(seed, quick):
     last one's sums are too long for float16, and it is timed."""
     made = []
     few = ((32, 64, 32), (32, 64, 32)), ((40, 70, 50), (32, 64, 16)), ((64, 64, 300), (32, 64, 128))
-    for shape, tile in few if quick else (*few[:2], ((33, 65, 96), (16, 32, 64)), few[2]):
+    draw = random.Random(seed)  # shapes that nobody has seen, and sums as long as no other case has them
+    drawn = (tuple(draw.randint(1, 80) for _ in range(3)), draw.choice(((16, 32, 32), (32, 16, 64))))
+    long = ((draw.randint(1, 16), draw.randint(1, 32), draw.randint(4000, 9000)), (16, 32, 128))
+    for shape, tile in (
+        (*few[:2], long, few[2]) if quick else (*few[:2], ((33, 65, 96), (16, 32, 64)), drawn, long, few[2])
+    ):
         m, n, k = shape
         a, b = pair(seed, m, n, k, most=64 if k == 300 else 8)
         args = a, b, Out((m, n), FLOAT), *shape, *tile
         name = f"{m} x {n} x {k} in tiles of {' x '.join(map(str, tile))}"
-        made.append(Case(name, args, (a.double() @ b.double()).float(), tile=n, timed=k == 300))
+        made.append(Case(name, args, (a.double() @ b.double()).float(), tile=n, timed=shape == few[2][0]))
     return made
 
 
@@ -125,12 +132,20 @@ def run_grid(kernel, args, case):
 
 def act_cases(seed, quick):
     """In the second shape numbers are large: products that float16 would round, and a bias that takes most of them away
-    in the first row; sums of hundreds in the others, whose exp is no number of float."""
+    in the first row; sums of hundreds in the others, whose exp is no number of float. In the last one some biases come
+    close to what fp16 can hold, on both sides."""
     made = []
-    for m, n, k in ((32, 64, 32), (40, 70, 50)) if quick else ((32, 64, 32), (40, 70, 50), (100, 130, 64)):
+    draw = random.Random(seed)
+    drawn = tuple(draw.randint(1, 80) for _ in range(3))
+    for m, n, k in (
+        ((32, 64, 32), (40, 70, 50), drawn) if quick else ((32, 64, 32), (40, 70, 50), (100, 130, 64), drawn)
+    ):
         (a, b), bias = pair(seed, m, n, k, most=64 if k == 50 else 8), eighths(seed + 2, n).half()
         if k == 50:
             bias = -(a[0].double() @ b.double()).half()
+        if (m, n, k) == drawn:
+            sizes = [draw.choice((1, -1)) * 2.0 ** draw.uniform(5, 15.9) for _ in range(n // 2)]
+            bias[torch.tensor(draw.sample(range(n), n // 2 + 1))] = torch.tensor([60_000.0, *sizes]).half()
         z = a.double() @ b.double() + bias.double()
         args = a, b, bias, Out((m, n), HALF), m, n, k, 32, 64, 32
         made.append(Case(f"{m} x {n} x {k}", args, (z / (1 + torch.exp(-z))).half(), tile=n))
@@ -197,9 +212,11 @@ def run_flag(function, args, case):
 
 
 def break_cases(seed, quick):
-    """The largest of b on both sides of 1, at 1 too. Sum, norm and smallest element of b say the opposite."""
+    """The largest of b on both sides of 1, also as near to it as float can be, and at 1. Sum, norm and smallest element
+    of b say the opposite."""
     made = []
-    for most in (3.0, 0.5, 1.0, 1.125):
+    draw = random.Random(seed)
+    for most in (3.0, 0.5, 1.0, 1.125, 1 + 2.0**-23, 1 + 2.0 ** -draw.randint(4, 22), 1 - 2.0 ** -draw.randint(2, 24)):
         b = eighths(seed, 40, most=4).abs()
         at = torch.randperm(40, generator=torch.Generator().manual_seed(seed + len(made)))
         if most > 1:
@@ -210,7 +227,7 @@ def break_cases(seed, quick):
         x = eighths(seed + 1, 6, 40, most=128)
         y = (x + b).clamp(max=8) if most > 1 else x + b
         want = (torch.nn.functional.gelu(y.double(), approximate="tanh") + x).float()
-        name = say(f"the largest of b is {most:g}", f"b 的最大元素是 {most:g}")
+        name = say(f"the largest of b is {most:.9g}", f"b 的最大元素是 {most:.9g}")
         made.append(Case(name, (x, b), {say("result", "结果"): want, say("graphs", "图的个数"): 1}, (1e-5, 1e-5)))
     return made
 
