@@ -381,8 +381,8 @@ def behind_nan(operator, args, case):
 
 @contextmanager
 def changing():
-    """What the launches inside have written is changed behind each: times -2 after the first, -3 after the second, and so
-    on. The list has one entry for each launch."""
+    """What the launches inside have written is changed behind each: times -2 after the first, -3 after the second ...
+    The list has one entry for each launch."""
     from labkit.launch.kernel import Launcher
 
     launch, launches = Launcher.__call__, []
@@ -410,8 +410,8 @@ def changing():
 
 def of_the_launches(make):
     """What make() returns, a list of tensors, from a second time, with names, and where it comes from. The first time
-    what its launches write is changed, and the results have to follow: those of an operator whose kernels write nothing,
-    or that PyTorch computes, are others. From one launch -2 times as much comes out, also where it is copied or added
+    what its launches write is changed, and the results have to follow: those of an operator whose kernels write
+    nothing, or that PyTorch computes, are others. From one launch -2 times as much comes out, also where it is copied or added
     up; from several, other numbers."""
     with changing() as launches:
         changed = make()

@@ -20,9 +20,9 @@ CLOSE = (1e-4, 1e-5)
 
 
 def world_of(seed) -> int:
-    """How many ranks there are: another number in a class than in the notebook, so that none can be written down. Not
-    2: with two ranks `a + b` looks right. One number for all cases: a rank takes seconds to start."""
-    return 4 + seed % 2 if seed else 3
+    """How many ranks there are: in every third class another number than in the notebook, for those who write it down.
+    Not more: a rank takes seconds to start. Not 2 alone: with two ranks `a + b` looks right."""
+    return 2 if seed % 3 == 2 else 3
 
 
 def say(en: str, zh: str) -> str:
