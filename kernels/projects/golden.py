@@ -411,8 +411,8 @@ def changing():
 def of_the_launches(make):
     """What make() returns, a list of tensors, from a second time, with names, and where it comes from. The first time
     what its launches write is changed, and the results have to follow: those of an operator whose kernels write
-    nothing, or that PyTorch computes, are others. From one launch -2 times as much comes out, also where it is copied or added
-    up; from several, other numbers."""
+    nothing, or that PyTorch computes, are others. From one launch -2 times as much comes out, also where it is copied
+    or added up; from several, other numbers."""
     with changing() as launches:
         changed = make()
     right, left = make(), 0
