@@ -126,14 +126,8 @@ def op_leaky_cases(seed, quick):
         )
     ):
         x = _x(seed + k, *shape).to(dtype)
-        made.append(
-            Case(
-                f"shape={shape} {str(dtype).removeprefix('torch.')} slope={slope}",
-                (x, slope),
-                op_leaky(x, slope),
-                run=behind_nan,
-            )
-        )
+        name = f"shape={shape} {'float' if dtype == torch.float32 else 'half'} slope={slope}"
+        made.append(Case(name, (x, slope), op_leaky(x, slope), run=behind_nan))
     x, turned = made[2].args[0], _x(seed, 6, 50).T
     part = _x(seed + 1, 9, 40)[2:, 3:30]
     whole = torch.arange(6, dtype=torch.int32)

@@ -326,7 +326,7 @@ arrived.wait(computing)
         """
 moved = []
 for k in range(len(sources)):
-    lane = streams[k % 2]
+    lane = streams[k % len(streams)]
     with torch.npu.stream(lane):
         moved.append(sources[k].to(sums[k].device, non_blocking=True))
         axpy(moved[-1], sums[k], FACTOR, sources[k].numel())
@@ -523,3 +523,8 @@ def test_a_wrong_answer_is_found(name, text):
 @pytest.mark.parametrize("name, text", OTHERWISE, ids=[name for name, _ in OTHERWISE])
 def test_a_right_answer_of_another_manner_passes(name, text):
     assert first_wrong(name, text) is None
+
+
+def test_a_number_of_ranks_that_is_written_down_is_found_in_every_third_class():
+    text = "dist.all_reduce(parameter.grad)\nparameter.grad /= 3"
+    assert first_wrong("many_average", text, seed=17) is not None

@@ -9,7 +9,7 @@ def pipeline(axpy, sources, sums, results, streams):
 
     Returns when the results are there.
     """
-    # >>> exercise: each chunk's three steps on one of the `streams`, by turns, none of which makes the host wait; one wait for the device at the end | 每块的三个步骤放到 `streams` 中轮流选出的一个流上，都不让主机等待；最后只对设备等待一次
+    # >>> exercise: each chunk's three steps on one of the `streams`, however many there are, by turns, none of which makes the host wait; one wait for the device at the end | 每块的三个步骤放到 `streams`（个数不定）中轮流选出的一个流上，都不让主机等待；最后只对设备等待一次
     # stub: for i, source in enumerate(sources):
     # stub:     x = source.npu()
     # stub:     axpy(x, sums[i], FACTOR, source.numel())
