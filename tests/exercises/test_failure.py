@@ -77,5 +77,5 @@ def test_a_mistake_that_nothing_else_names():
     dtypes = "(torch.float16, torch.bfloat16, torch.float32)"
     answer = f"same = gate.device == up.device\nreturn same and gate.shape == up.shape and gate.dtype == up.dtype and gate.dtype in {dtypes}"
     result = judge.examine(replace(load("pass_take"), mutants=()), answer)
-    assert result.lines[0].startswith("Right in 17 of 19 cases. Wrong in: on the CPU; both without data.")
+    assert result.lines[0].startswith("Right in 18 of 20 cases. Wrong in: on the CPU; both without data.")
     assert result.lines[1] == "The function returned True; expected False."
