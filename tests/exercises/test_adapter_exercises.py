@@ -224,3 +224,17 @@ def test_every_diagnosis_has_its_three_lines():
         ), name
         for lang in messages.LANGUAGES:
             assert len(messages.lines(name, lang=lang)) == 3
+
+
+def test_the_known_wrong_gradients_are_wrong():
+    """Of rms_norm, each for one argument: none of them is what autograd gives, and no two are the same."""
+    golden = load("project_op_rms_norm").golden
+    g = torch.Generator().manual_seed(3)
+    grad, x, weight = (torch.randn(*shape, generator=g).double() for shape in ((5, 9), (5, 9), (9,)))
+    inputs = [x.clone().requires_grad_(), weight.clone().requires_grad_()]
+    right = torch.autograd.grad(golden.rms_norm(*inputs, 1e-5), inputs, grad)
+    told = golden.rms_norm_gradients(grad, x, weight, 1e-5)
+    assert {at for _, at, _ in told} == {0, 1}
+    for k, (_, at, wrong) in enumerate(told):
+        assert wrong.shape == right[at].shape and not torch.allclose(wrong, right[at], 1e-3)
+        assert not any(at == other and torch.allclose(wrong, t, 1e-3) for _, other, t in told[:k])
