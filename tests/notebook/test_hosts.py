@@ -64,18 +64,19 @@ HOSTS = {
 }
 
 # The unsolved notebooks as they are committed; the solved ones, where an exercise that does not pass is an error too.
-# Each notebook is compared once, in one reading on one host, which take turns over the notebooks;
-# LABKIT_HOSTS=two, which CI sets, compares each one solved, on the oldest host and on this one in turn. Its cells are
-# those of the unsolved one with the stubs filled in, so of these one in six is run as well, on the other of the two
-# hosts: those whose files' checksums say so, others after each change. LABKIT_HOSTS=all compares every notebook on
-# every host; AVX2 needs a twin of its own to be built, whose numbers lie between those of the other two.
+# Each notebook is compared once, in one reading on one host, which take turns over the notebooks.
+# LABKIT_HOSTS=two, which CI sets, compares each one solved, whose cells are those of the unsolved one with the stubs
+# filled in: one in OLDEST as the oldest host prints it, the others on this one, which has compiled their kernels for
+# other tests. One in UNSOLVED is run as committed too, on the other host. The files' checksums say which: others after
+# each change. LABKIT_HOSTS=all compares every notebook on every host; AVX2 needs a twin of its own to be built, whose
+# numbers lie between those of the other two.
 TURNS = (("unsolved", "this"), ("solved", "oldest"), ("unsolved", "oldest"), ("solved", "this"))
 EVERY = (("unsolved", "this"), ("solved", "oldest"), ("unsolved", "avx2"))
 # The committed Chinese notebooks run the same cells, and the gate holds their outputs' numbers to the English ones. So
 # CHINESE of them are run, those whose files have the lowest checksums: others after each change. All of them:
 #   LABKIT_HOSTS=all pytest tests/notebook/test_hosts.py -k zh
 CHINESE = 4
-UNSOLVED = 6
+OLDEST, UNSOLVED = 4, 12
 WITHOUT_TRITON = pytest.mark.skipif(
     importlib.util.find_spec("triton") is None, reason="Stage 07 needs Triton: pip install 'labkit[triton]'"
 )
@@ -87,10 +88,10 @@ def chosen(number: int, notebook) -> tuple[tuple[str, str], ...]:
     if HOW_MANY == "all":
         return EVERY
     if HOW_MANY == "two":
-        here, there = ("this", "oldest") if number % 2 else ("oldest", "this")
         file = notebook.target(paths.notebooks_dir(), "en")
-        unsolved = file.is_file() and zlib.crc32(file.read_bytes()) % UNSOLVED == 0
-        return (("solved", here), ("unsolved", there)) if unsolved else (("solved", here),)
+        checksum = zlib.crc32(file.read_bytes()) if file.is_file() else 1
+        here, there = ("this", "oldest") if checksum % OLDEST else ("oldest", "this")
+        return (("solved", here), ("unsolved", there)) if checksum // OLDEST % UNSOLVED == 0 else (("solved", here),)
     return (TURNS[number % len(TURNS)],)
 
 

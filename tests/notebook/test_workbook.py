@@ -491,7 +491,7 @@ def real_exercises() -> list[tuple[str, str]]:
         noticed = {mutant.name: mutant.noticed for mutant in spec.mutants}.get(what)
         if what != "stub as code" and (noticed is None or spec.kind == "predict"):
             continue
-        if one_in(6 if spec.compiled or what == "stub as code" else 3, f"{name} {what}", (judge, spec.folder)):
+        if one_in(8 if spec.compiled or what == "stub as code" else 4, f"{name} {what}", (judge, spec.folder)):
             told.add(noticed)
         else:
             left[name, what] = noticed

@@ -7,6 +7,7 @@ import csv
 import os
 
 import pytest
+from drawn import half
 
 os.environ.setdefault("TORCH_DEVICE_BACKEND_AUTOLOAD", "0")
 torch = pytest.importorskip("torch")
@@ -97,7 +98,7 @@ def test_any_cores_give_the_same(blocks):
     assert (out.cpu() == GOLD.paged_attention(*given).half()).double().mean() > 0.98
 
 
-@pytest.mark.parametrize("name", MUTANTS)
+@pytest.mark.parametrize("name", half(MUTANTS, HOME))
 def test_a_wrong_kernel_is_noticed(name):
     """With every transfer as late as it may come: a flag that is set too early shows in the numbers then."""
     mutant = MUTANTS[name]

@@ -6,6 +6,7 @@ import functools
 import os
 
 import pytest
+from drawn import half
 
 os.environ.setdefault("TORCH_DEVICE_BACKEND_AUTOLOAD", "0")
 torch = pytest.importorskip("torch")
@@ -231,7 +232,7 @@ def test_no_luck_is_needed(way):
     assert wrong(way, build(way, HALF, 1 if way == "rows" else None, schedule="worst"), HALF) == []
 
 
-@pytest.mark.parametrize("name", MUTANTS)
+@pytest.mark.parametrize("name", half(MUTANTS, HOME))
 def test_a_wrong_kernel_is_noticed(name):
     labkit.device.install()
     mutant: Fault = MUTANTS[name]

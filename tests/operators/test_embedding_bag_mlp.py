@@ -11,6 +11,7 @@ import csv
 import os
 
 import pytest
+from drawn import half
 
 os.environ.setdefault("TORCH_DEVICE_BACKEND_AUTOLOAD", "0")
 torch = pytest.importorskip("torch")
@@ -187,7 +188,7 @@ def test_right():
     assert wrong(build(schedule="worst")) == []  # every transfer as late as it may be
 
 
-@pytest.mark.parametrize("name", MUTANTS)
+@pytest.mark.parametrize("name", half(MUTANTS, HOME))
 def test_a_wrong_kernel_is_noticed(name):
     mutant = MUTANTS[name]
     if mutant.noticed == "time":

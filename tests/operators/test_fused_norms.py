@@ -7,6 +7,7 @@ import csv
 import os
 
 import pytest
+from drawn import half
 
 os.environ.setdefault("TORCH_DEVICE_BACKEND_AUTOLOAD", "0")
 torch = pytest.importorskip("torch")
@@ -210,7 +211,7 @@ def test_right(name):
     assert wrong(name, build(name, schedule="worst")) == []  # every transfer as late as it may be
 
 
-@pytest.mark.parametrize("name", MUTANTS)
+@pytest.mark.parametrize("name", half(MUTANTS, *(paths.kernels_dir() / name for name in NAMES)))
 def test_a_wrong_kernel_is_noticed(name):
     mutant = MUTANTS[name]
     operator = mutant.file.stem

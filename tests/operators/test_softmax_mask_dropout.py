@@ -10,6 +10,7 @@ import csv
 import os
 
 import pytest
+from drawn import half
 
 os.environ.setdefault("TORCH_DEVICE_BACKEND_AUTOLOAD", "0")
 torch = pytest.importorskip("torch")
@@ -254,7 +255,7 @@ def test_right():
     assert wrong(builder(schedule="worst")) == []  # every transfer as late as it may be
 
 
-@pytest.mark.parametrize("name", MUTANTS)
+@pytest.mark.parametrize("name", half(MUTANTS, HOME))
 def test_a_wrong_kernel_is_noticed(name):
     mutant = MUTANTS[name]
     if mutant.noticed == "time":

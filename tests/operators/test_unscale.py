@@ -16,7 +16,7 @@ os.environ.setdefault("TORCH_DEVICE_BACKEND_AUTOLOAD", "0")
 torch = pytest.importorskip("torch")
 
 from device_lab import simulated  # noqa: E402
-from drawn import examples  # noqa: E402
+from drawn import examples, half  # noqa: E402
 from faults import load  # noqa: E402
 from hypothesis import given, settings  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
@@ -158,7 +158,7 @@ def test_right():
     assert wrong(build(schedule="worst")) == []  # every transfer as late as it may be
 
 
-@pytest.mark.parametrize("name", MUTANTS)
+@pytest.mark.parametrize("name", half(MUTANTS, HOME))
 def test_a_wrong_kernel_is_noticed(name):
     mutant = MUTANTS[name]
     if mutant.noticed == "time":
