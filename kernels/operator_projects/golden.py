@@ -204,6 +204,8 @@ def rms_norm_gradients(grad, x, weight, eps):
          0, root * (into - normed * (into * normed).sum(-1, keepdim=True))),
         (say("x and not x / root(mean) stands in the second term: a power of the root is missing.",
              "第二项用的是 x，而不是归一化后的 x：少乘了根的幂。"), 0, root * (into - x * mean(into * x))),
+        (say("In the second term one x of the two is not normed: a power of the root is missing.",
+             "第二项的两个 x 中有一个没有归一化：少乘了一次根。"), 0, root * (into - normed * mean(into * x))),
         (say("x and not the normed x is summed up.", "累加的是 x，而不是归一化后的 x。"), 1, (grad * x).sum(rows)),
         (say("A mean over the rows stands where their sum belongs.", "该用各行之和的地方用了均值。"),
          1, (grad * normed).mean(rows)),

@@ -196,6 +196,26 @@ def leaky(x):
     return torch.where(x > 0, x, 0.125 * x)
 
 
+def scale_leaky_named(x, scale, bias):
+    """(sentence, result) of what a kernel gives that rounds too early."""
+    s, b = scale.to(x.dtype), bias.to(x.dtype)
+    found = [
+        (say("It is computed in half: widen x, compute in float with scale and bias as they come, and round y once.",
+             "计算用的是 half：应先把 x 转成 float，scale 和 bias 按给定的 float 使用，只在 y 处舍入一次。"),
+         leaky(((x.double() * s.double()).to(x.dtype).double() + b.double()).to(x.dtype).double())),
+        (say("The scale and the bias are rounded to half before they are used: they come in float and stay in float.",
+             "scale 和 bias 在使用前被舍入成了 half：它们以 float 给出，应保持 float。"),
+         leaky(x.double() * s.double() + b.double())),
+        (say("The product is rounded to half before the bias is added: only y is rounded.",
+             "加 bias 之前乘积被舍入成了 half：只有 y 需要舍入。"),
+         leaky((x.double() * scale.double()).to(x.dtype).double() + bias.double())),
+        (say("The sum is rounded to half before the activation: only y is rounded.",
+             "激活之前和被舍入成了 half：只有 y 需要舍入。"),
+         leaky((x.double() * scale.double() + bias.double()).to(x.dtype).double())),
+    ]  # fmt: skip
+    return [(sentence, result.to(x.dtype)) for sentence, result in found]
+
+
 def scale_leaky_cases(seed, quick):
     """(rows, width, type, blocks); scale and bias are float, one number for each column."""
     sizes = (
@@ -219,6 +239,7 @@ def scale_leaky_cases(seed, quick):
                 blocks=blocks,
                 tile=width,
                 layout="interleaved",
+                mistakes=partial(scale_leaky_named, x, scale, bias),
             )
         )
     return made
