@@ -2,7 +2,7 @@ import torch
 
 import labkit
 
-# >>> exercise: the operator mine::leaky, kernel and all: x where it is positive, else slope * x; float and half, any shape and strides, Meta, and a clear error for other types; the kernel computes, PyTorch at most copies what it wrote | 算子 mine::leaky，从核函数到注册：正数不变，否则乘以 slope；float 与 half，任意形状和步长，带 Meta，其他类型要给出清楚的错误；计算由核函数完成，PyTorch 最多只复制它写出的结果
+# >>> exercise: the operator mine::leaky, kernel and all: x where it is positive, else slope * x; float and half, any shape and strides, Meta, and a clear error for other types; the kernel computes, PyTorch at most copies, before it or after it | 算子 mine::leaky，从核函数到注册：正数不变，否则乘以 slope；float 与 half，任意形状和步长，带 Meta，其他类型要给出清楚的错误；计算由核函数完成，PyTorch 最多只在它之前或之后做复制
 # stub: lib = torch.library.Library("mine", "FRAGMENT")
 # stub: lib.define("leaky(Tensor x, float slope) -> Tensor")
 KERNEL = r"""

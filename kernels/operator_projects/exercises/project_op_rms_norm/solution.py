@@ -2,7 +2,7 @@ import torch
 
 import labkit
 
-# >>> exercise: the operator mine::rms_norm: x / sqrt(mean(x * x) + eps) * weight over the last dimension, float with any strides, up to 4096 wide; kernels for the way there and back, Meta, and both gradients; the kernels compute, PyTorch at most copies and adds up what they wrote | 算子 mine::rms_norm：沿最后一维 x / sqrt(mean(x * x) + eps) * weight，float，步长任意，宽度不超过 4096；正向和反向核函数，Meta，以及两个梯度；计算由核函数完成，PyTorch 最多只复制或累加它们写出的结果
+# >>> exercise: the operator mine::rms_norm: x / sqrt(mean(x * x) + eps) * weight over the last dimension, float with any strides, up to 4096 wide; kernels for the way there and back, Meta, and both gradients; the kernels compute, PyTorch at most copies, before them or after them, and adds up what they wrote; no second derivative is asked for, and nothing has to be refused | 算子 mine::rms_norm：沿最后一维 x / sqrt(mean(x * x) + eps) * weight，float，步长任意，宽度不超过 4096；正向和反向核函数，Meta，以及两个梯度；计算由核函数完成，PyTorch 最多只在它们之前或之后做复制，以及累加它们写出的结果；不要求二阶导数，也不必拒绝任何输入
 # stub: lib = torch.library.Library("mine", "FRAGMENT")
 # stub: lib.define("rms_norm(Tensor x, Tensor weight, float eps) -> Tensor")
 # stub: lib.define("rms_norm_backward(Tensor grad, Tensor x, Tensor weight, float eps) -> (Tensor, Tensor)")

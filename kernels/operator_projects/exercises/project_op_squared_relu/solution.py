@@ -2,7 +2,7 @@ import torch
 
 import labkit
 
-# >>> exercise: the operator mine::squared_relu, max(x, 0) squared, for float with any strides (the gradient's too), with kernels for the way there and back, Meta, and its gradient registered with autograd; the kernels compute, PyTorch at most copies and adds up what they wrote | 算子 mine::squared_relu，即 max(x, 0) 的平方，float，x 和梯度的步长任意；正向和反向各一个核函数，带 Meta，并向 autograd 注册梯度；计算由核函数完成，PyTorch 最多只复制或累加它们写出的结果
+# >>> exercise: the operator mine::squared_relu, max(x, 0) squared, for float with any strides (the gradient's too), with kernels for the way there and back, Meta, and its gradient registered with autograd; the kernels compute, PyTorch at most copies, before them or after them, and adds up what they wrote | 算子 mine::squared_relu，即 max(x, 0) 的平方，float，x 和梯度的步长任意；正向和反向各一个核函数，带 Meta，并向 autograd 注册梯度；计算由核函数完成，PyTorch 最多只在它们之前或之后做复制，以及累加它们写出的结果
 # stub: lib = torch.library.Library("mine", "FRAGMENT")
 # stub: lib.define("squared_relu(Tensor x) -> Tensor")
 # stub: lib.define("squared_relu_backward(Tensor grad, Tensor x) -> Tensor")
