@@ -43,13 +43,18 @@ def tiling_cases(seed, quick):
 
 def tiling_asked(text, builds):
     """The number of cores as the platform says it; that of these cases is one of several."""
-    region = re.sub(r"//[^\n]*|/\*.*?\*/", "", text.split('return """', 1)[-1], flags=re.S)
+    region = re.sub(r"//[^\n]*|/\*.*?\*/", "", _cpp(text.split('return """', 1)[-1]), flags=re.S)
     if not re.search(r"\bcores\b", region):
         return say(
             "The number of cores is written as a number: it is `cores`, and another chip has another.",
             "核数写成了常数：应使用 cores，其他芯片的核数不同。",
         )
     return ""
+
+
+def _cpp(lines: str) -> str:
+    """A cell of Python begins with `# TODO`: in C++ that is a comment, too."""
+    return re.sub(r"(?m)^(\s*)# TODO", r"\1// TODO", lines)
 
 
 def run_tiling(function, args, case):
@@ -62,7 +67,7 @@ def run_tiling(function, args, case):
     begin, end = text.index("    const uint32_t unit ="), text.index("    AddScaledTiling* tiling")
     text = (
         text[:begin]
-        + function()
+        + _cpp(function())
         + text[end:].replace("SetBlockDim((total + share - 1) / share)", "SetBlockDim(blocks)")
     )
 

@@ -118,17 +118,21 @@ def hint_text(spec: Spec, level: int, lang: str | None = None) -> str:
 
 def given_code(spec: Spec) -> Shown:
     """The whole file with line numbers; the regions hold the stub and are marked.
-    Lines are those of the solution's file.
+    Lines are those of the solution's file. Of several regions, each but the first begins with the line that separates
+    it from the one before in the cell.
     """
     ours, lang = template(spec), messages.language()
-    title = messages.text("exercise.given", id=spec.id)
+    title, parts = messages.text("exercise.given", id=spec.id), len(ours.regions)
+    if parts > 1:
+        title = messages.text("exercise.given-parts", id=spec.id, parts=parts, line=ours.separator(2))
     rows: list[tuple[str, str, bool]] = []
     starts = {region.first: (k, region) for k, region in enumerate(ours.regions)}
     number = 1
     while number <= len(ours.lines):
         if number in starts:
             k, region = starts[number]
-            rows += [("", region.indent + line, True) for line in ours.stubs(lang)[k].split("\n")]
+            mine = [ours.separator(k + 1)] * (k > 0) + ours.stubs(lang)[k].split("\n")
+            rows += [("", region.indent + line, True) for line in mine]
             number = region.last + 1
         else:
             rows.append((str(number), ours.lines[number - 1], False))

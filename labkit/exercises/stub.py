@@ -57,12 +57,16 @@ class Template:
     regions: tuple[Region, ...]
     comment: str
 
+    def separator(self, k: int) -> str:
+        """The line of the cell behind which region `k` begins, counted from 1; the first has none."""
+        return f"{self.comment} {SEPARATOR.format(k=k, n=len(self.regions))}"
+
     def cell(self, bodies: list[str]) -> str:
         """The text of the exercise cell whose regions are `bodies`."""
         parts = []
         for k, body in enumerate(bodies, 1):
             if k > 1:
-                parts.append(f"{self.comment} {SEPARATOR.format(k=k, n=len(bodies))}")
+                parts.append(self.separator(k))
             parts.append(body)
         return "\n".join(parts)
 
@@ -107,7 +111,7 @@ class Template:
         if len(parts) != len(self.regions):
             raise RegionError(
                 f"the cell has {len(parts)} regions, the exercise {len(self.regions)}: keep each line "
-                f"`{self.comment} {SEPARATOR.format(k=2, n=len(self.regions))}` as it was, or start again with "
+                f"`{self.separator(2)}` as it was, or start again with "
                 "labkit.exercise(...).reset()"
             )
         return [("\n".join(lines), first) for lines, first in parts]

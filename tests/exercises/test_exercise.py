@@ -458,6 +458,27 @@ def test_brief_shows_the_stub_and_never_the_solution():
     assert exercise("fx_tail").stub().startswith("%%exercise fx_tail\n// TODO")
 
 
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_brief_separates_regions_as_the_cell_does(monkeypatch, lang):
+    """Who answers from brief() alone: the marked lines, without numbers, marks and indentation, are the cell."""
+    from labkit import messages
+    from labkit.exercises import handle
+
+    monkeypatch.setattr(messages, "language", lambda: lang)
+    t = parse(TWO, "//")
+    monkeypatch.setattr(handle, "template", lambda spec: t)
+    shown = handle.given_code(SimpleNamespace(id="two"))
+    title, *lines = shown.plain.split("\n")
+    assert "// ---- region 2 of 2 ----" in title and "2" in title
+    mine = [line.partition(" > ")[2].strip() for line in lines if " > " in line]
+    assert "\n".join(mine) == t.stub(lang) and len(t.split("\n".join(mine))) == 2
+    assert shown.html.count("// ---- region 2 of 2 ----") == 2 and "region 1 of" not in str(shown)
+
+    one = parse("// >>> exercise: it | 它\nint a = 1;\n// <<<", "//")
+    monkeypatch.setattr(handle, "template", lambda spec: one)
+    assert "region" not in str(handle.given_code(SimpleNamespace(id="one")))
+
+
 def test_the_log_and_the_table():
     check("fx_share", ours("fx_share").stub())
     check("fx_share", "edges = []")

@@ -8,12 +8,14 @@ import pytest
 from labkit.exercises import Case, check
 from labkit.exercises.judge import forget
 from labkit.exercises.known_mistakes import named_result
+from labkit.exercises.spec import load
+from labkit.exercises.stub import template
 
 
 @pytest.fixture(autouse=True)
 def room(tmp_path, monkeypatch):
     monkeypatch.setenv("LABKIT_PROGRESS", str(tmp_path / "progress.jsonl"))
-    for name in ("compile_tile", "cap_project"):
+    for name in ("compile_tile", "cap_project", "package_tiling"):
         forget(name)
 
 
@@ -36,6 +38,15 @@ def room(tmp_path, monkeypatch):
 def test_what_no_result_shows(cell, said):
     result = check("compile_tile", cell)
     assert result.state == ("FAIL" if said else "PASS") and said in str(result), str(result)
+
+
+def test_a_todo_of_python_may_stay_where_the_lines_are_cpp():
+    """The cell begins with `# TODO`, which names `cores`: no invalid directive, and no use of `cores` either."""
+    ours = template(load("package_tiling"))
+    todo = ours.stub().split("\n")[0]
+    assert todo.startswith("# TODO") and check("package_tiling", f"{todo}\n{ours.solution()}").passed
+    fixed = ours.solution().replace("(units + cores - 1) / cores", "(units + 47) / 48")
+    assert check("package_tiling", f"{todo}\n{fixed}").diagnosis == "not-asked"
 
 
 def test_a_value_that_golden_cannot_use_is_a_fail():

@@ -1,5 +1,6 @@
 def tiling():
-    """Part of TilingFunc. There are: total (elements), bytes (of an element), cores. Make: share, blocks."""
+    """Lines of C++, a part of TilingFunc. There are: total (elements), bytes (of an element), cores. Make: share, blocks.
+    All five are uint32_t."""
     return """
 # >>> exercise: `share`, the elements of a block: whole pieces of 32 bytes, as even as possible over `cores`; and `blocks`, as many as have work | `share`：每核的元素数，由整的 32 字节组成，在 `cores` 个核上尽量均匀；`blocks`：有工作的核数
 # stub: const uint32_t share = total;

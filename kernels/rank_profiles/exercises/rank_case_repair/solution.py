@@ -9,7 +9,7 @@ def train(model, batches, rank):
         loss = model(batch).square().mean()
         loss.backward()
         if rank == 0:
-            # >>> exercise: keep this loss, without waiting for the device (1 line) | 保留这个损失，不等待设备（1 行）
+            # >>> exercise: keep this loss, without waiting for the device; its graph is not needed any more (1 line) | 保留这个损失，不等待设备；它的计算图不再需要（1 行）
             # stub: losses.append(loss.item())
             losses.append(loss.detach())
             # <<<

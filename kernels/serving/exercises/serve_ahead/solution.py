@@ -4,8 +4,8 @@ import torch
 
 
 def overlapped(inputs, work):
-    """work(x) of each pinned input on the npu; while it computes, the next one is on its way, and no other: there is
-    memory for two."""
+    """work(x) of each pinned input on the npu. When work(x) is called, the next input has been sent for, and none behind
+    it: each takes memory."""
     side, made = torch.npu.Stream(), []
 
     def send(x):
