@@ -152,8 +152,7 @@ def _waits(c: Case) -> Iterator[Finding]:
         if losses and 2 * len(losses) <= ending[str(losses[0][0]["end_line"]), signature(losses[0][0])]:
             continue
         losses = [loss for loss in losses if not answers_request(c, loss[0]) and not _beside(c, loss[0])]
-        called = says(words.CALL, c.seen.output) and not says(words.NO_CALL, c.seen.output)
-        if called or says(words.WAITED, c.seen.output):  # a call and its wait, and the report says so
+        if says(words.WAITED, c.seen.output):  # a call and its wait, and the report says so
             losses = [loss for loss in losses if loss[0]["waits_before_last"]]
         if says(words.GAPS, c.claims):  # the time between two events holds them, and the report says so
             losses = [loss for loss in losses if loss[0]["kind"] != "event" or loss[0]["waits"]]

@@ -73,15 +73,6 @@ WAITED = (
     r"|\buntil (the |its |all )?(\w+ )?(device|card|npu|results?|kernels?|work|answer)s? (is|are|has|have) "
     r"(\w+ )?(done|finished|ready|there|complete|ended)|\bwall.?(clock|time)\b|到(完成|结果)|含同步"
 )
-# The time of a call as who makes it sees it, its wait included; and what is none: the device's own time, or a rate.
-CALL = (
-    r"\blatenc|(\b(time|duration|figure|sample|p ?\d\d|median|mean)s?|\b(us|µs|ms|\w+seconds?)\b)[^.\n]{0,30}"
-    r"\b(per|a|one|each|every|single) (\w+ )?(call|invocation|request)\b|时延|延迟|(一|每)次调用"
-)
-NO_CALL = (
-    r"\bkernels?\b|\b(the|a|on|of) (device|card|npu|hardware|chip)\b|device.?time|through.?put|sustain|\brates?\b"
-    r"|\bback.to.back\b|\bqueue|(per|a) second\b|\b(launch|call|step|op)\w* ?/ ?s\b|[TG]FLOP|\b[KMGT]i?B ?/ ?s|吞吐"
-)
 GAPS = (
     r"\bgaps?\b|launch(es)? (is |are )?(included|counted)|includ\w* (the )?(host.s )?(launch|issu)"
     r"|\bwaits? for (the |its )?(next |host.s )?(launch|issu|host)|空隙|间隙"
