@@ -82,7 +82,7 @@ def run_wait(function, args, case):
 
     simulated = device.mode() != "npu"
     torch.npu._sleep(round(200e-6 * hertz))  # the device is busy at first, so that it never waits for the host
-    before = len(device.timeline()) if simulated else 0
+    before = device.clock().launches if simulated else 0
     with contextlib.ExitStack() as counting:
         for owner, name in (
             (torch.npu, "synchronize"),
@@ -97,7 +97,7 @@ def run_wait(function, args, case):
         samples = [float(v) for v in function(work, *args)]
     took, room = calls, (0.05, 0.5)
     if simulated:  # the record has what each call took, under the notebook's noise too; 1024 for 1000 shows
-        spans = device.timeline()[before:]
+        spans = device.timeline_since(before)
         sleeps = [at for at, span in enumerate(spans) if "sleep" in span.name]
         took, room = [spans[at].end_us - spans[at].start_us for at in sleeps], (0.01, 0.1)
         # every wait of the runtime, by whatever call it came: .item() and a copy of pageable memory wait as well

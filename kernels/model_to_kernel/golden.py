@@ -171,7 +171,7 @@ def run_repair(function, args, case):
     swiglu, launched = kernel("swiglu/swiglu.asc", "swiglu<half>"), []
     y, packed = torch.zeros(rows, width).half().npu(), packed.npu()
     torch.npu.synchronize()
-    before = len(device.timeline())
+    before = device.clock().launches
     record.watchers.append(launched.append)
     try:
         function(swiglu, packed, y)
@@ -181,7 +181,7 @@ def run_repair(function, args, case):
     blocks = [one.blocks for one in launched]
     counted = _counted(1, 0, blocks)
     if device.mode() == "sim":
-        over_the_link = [span.engine.startswith("copy") for span in device.timeline()[before:]]
+        over_the_link = [span.engine.startswith("copy") for span in device.timeline_since(before)]
         counted = _counted(over_the_link.count(False), over_the_link.count(True), blocks)
     if y.device.type != packed.device.type:  # another tensor in its place
         return {"y": say("no longer on the device", "已不在设备上"), **counted}

@@ -157,7 +157,7 @@ def _overlap_in_rank(rank, function, layers):
         return reduce(*args, **kwargs)
 
     torch.npu.synchronize()
-    before = len(device.timeline())
+    before = device.clock().launches
     simulated = device.mode() == "sim"
     if simulated:
         recorder.start()
@@ -169,7 +169,7 @@ def _overlap_in_rank(rank, function, layers):
         calls = recorder.stop().calls if simulated else []
     waits = sum(call.name.startswith(WAITS) for call in calls)
     torch.npu.synchronize()
-    spans = device.timeline()[before:]
+    spans = device.timeline_since(before)
     each = [g.cpu() for g in means]
     wrong = [tuple(g.shape) for g in each if g.shape != pattern.shape]
     if wrong or len(each) != layers:
@@ -263,7 +263,7 @@ def run_log(function, args, case):
     model.load_state_dict({"weight": weight.float()})
     model.npu()
     batches = [batch.float().npu() for batch in drawn]
-    passes, before = [], len(device.timeline())
+    passes, before = [], device.clock().launches
     model.register_forward_hook(lambda *_: passes.append(1))
     torch.npu.synchronize()
     simulated = device.mode() == "sim"
@@ -275,7 +275,7 @@ def run_log(function, args, case):
     finally:
         calls = recorder.stop().calls if simulated else []
     waits = sum(call.name.startswith(WAITS) for call in calls)
-    copies = sum(span.engine == "copy out" for span in device.timeline()[before:])
+    copies = sum(span.engine == "copy out" for span in device.timeline_since(before))
     said = dict(case.expected)
     kept, waited, copied, gradients, through = said
     said[kept] = losses

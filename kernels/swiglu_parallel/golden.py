@@ -83,7 +83,7 @@ def _average_in_rank(rank, function, world, w, b, x, y):
     model.npu()
     mine = slice(rank * len(x) // world, (rank + 1) * len(x) // world)
     F.mse_loss(model(x[mine].npu()), y[mine].npu()).backward()
-    held, before = (model.weight.grad, model.bias.grad), len(labkit.device.timeline())
+    held, before = (model.weight.grad, model.bias.grad), labkit.device.clock().launches
     function(model, world)
     copies = _host_copies(before)
     kept = torch.equal(model.weight.detach(), w.npu()) and torch.equal(model.bias.detach(), b.npu())
@@ -95,7 +95,7 @@ def _host_copies(before: int) -> int:
     """Copies between host and device since the timeline had `before` spans."""
     import labkit
 
-    return sum(s.engine in ("copy in", "copy out") for s in labkit.device.timeline()[before:])
+    return sum(s.engine in ("copy in", "copy out") for s in labkit.device.timeline_since(before))
 
 
 def run_average(function, args, case):
@@ -152,9 +152,9 @@ def _forward_in_rank(rank, function, world, x, gate, up, down):
     labkit.operator("swiglu").missing("swiglu")
     own = labkit.operator("swiglu_parallel").shards(rank, world, gate, up, down)
     given = x.npu().clone(), *(w.contiguous().npu() for w in own)
-    before = len(labkit.device.timeline())
+    before = labkit.device.clock().launches
     y = function(*given)
-    names = [s.name for s in labkit.device.timeline()[before:]]
+    names = [s.name for s in labkit.device.timeline_since(before)]
     calls = sum("swiglu" in name for name in names) if names else 1  # a card has no such timeline
     return y, _host_copies(before), calls, torch.equal(given[0].cpu(), x.cpu())
 
@@ -225,7 +225,7 @@ def _backward_in_rank(rank, function, world, x, gate, up, down):
         w.contiguous().npu().requires_grad_()
         for w in labkit.operator("swiglu_parallel").shards(rank, world, gate, up, down)
     ]
-    begun = len(labkit.device.timeline())
+    begun = labkit.device.clock().launches
     inside, incoming = enter.apply(x), []
     inside.register_hook(lambda grad: incoming.append((grad, grad.clone())))
     partial = F.linear(torch.ops.lab.swiglu(F.linear(inside, own[0]), F.linear(inside, own[1])), own[2])

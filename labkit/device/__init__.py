@@ -171,6 +171,14 @@ def timeline() -> list[Span]:
     ]
 
 
+def timeline_since(launches: int) -> list[Span]:
+    """What the device did since clock().launches was this; the newest 131072 pieces. The length of timeline() is no
+    mark for it: in a long session the timeline is full and grows no more.
+    """
+    new = clock().launches - launches
+    return timeline()[-new:] if new > 0 else []
+
+
 def reset_clock() -> None:
     """Puts the virtual clock back to zero and empties the timeline."""
     if _mode == "npu":
