@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from labkit import device
 from labkit.exercises import Case, check
 from labkit.exercises.judge import forget
 from labkit.exercises.known_mistakes import named_result
@@ -83,3 +84,11 @@ def case(mistakes=TWICE, right=RIGHT):
 def test_named_results(cases, results, said):
     given = dict(zip(map(id, cases), results))
     assert named_result(cases, lambda one: given[id(one)]) == said
+
+
+@pytest.mark.parametrize("name", ["lie_wait", "launch_overlap", "launch_events", "rank_case_repair"])
+def test_our_answer_passes_behind_a_full_timeline(name):
+    """As in a long session: goldens that counted behind the timeline's length saw "0 launches" of every answer."""
+    for _ in range(1 << 17):
+        device.launch("before", 1.0)
+    assert check(name, template(load(name)).solution()).passed
