@@ -12,7 +12,7 @@ from collections import deque
 
 import pytest
 
-pytest.importorskip("triton", reason="Triton has wheels for Linux x86_64 and aarch64 only")
+triton = pytest.importorskip("triton", reason="Triton has wheels for Linux x86_64 and aarch64 only")
 torch = pytest.importorskip("torch")
 
 from torch.nn import functional as F
@@ -30,6 +30,7 @@ def fresh():
     with fresh_cache(), warnings.catch_warnings():
         warnings.filterwarnings("ignore", category=DeprecationWarning)
         inductor.fallen.clear()
+        assert triton.knobs.cache.dir == os.environ["TRITON_CACHE_DIR"], "a test has set Triton's cache for good"
         yield
     torch._dynamo.reset()
 

@@ -394,7 +394,7 @@ def copied(k, of):
 @pytest.fixture
 def own_cache(tmp_path, monkeypatch):
     """What is compiled here is compiled anew, and stays here."""
-    monkeypatch.setattr(triton.knobs.cache, "dir", str(tmp_path / "triton"))
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "triton"))
     kept = [f for f in vars(kernels).values() if hasattr(f, "device_caches")]
     for f in kept:
         f.device_caches.clear()

@@ -7,7 +7,6 @@ import pytest
 pytest.importorskip("triton", reason="Triton has wheels for Linux x86_64 and aarch64 only")
 torch = pytest.importorskip("torch")
 
-import triton
 
 import labkit.triton
 
@@ -174,7 +173,7 @@ def outcome(name: str, folder) -> tuple[float, list[str]]:
 @pytest.fixture
 def own_cache(tmp_path, monkeypatch):
     """What is compiled here is compiled anew, and stays here."""
-    monkeypatch.setattr(triton.knobs.cache, "dir", str(tmp_path / "triton"))
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "triton"))
     kept = [kernels.add, kernels.softmax, kernels.matmul, kernels.masked_rows, kernels.tangents]
     for f in kept:
         f.device_caches.clear()

@@ -240,7 +240,7 @@ def in_panels(v, turned):
 
 
 def test_where_queues_are_too_much_loads_and_stores_share_places(tmp_path, monkeypatch):
-    monkeypatch.setattr(triton.knobs.cache, "dir", str(tmp_path / "triton"))
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "triton"))
     beside.device_caches.clear()
     made = []
     monkeypatch.setattr(program, "_mixed", lambda read, own=program._mixed: made.append(own(read)) or made[-1])
@@ -248,7 +248,7 @@ def test_where_queues_are_too_much_loads_and_stores_share_places(tmp_path, monke
     single = sum(map(int, re.findall(r"InitBuffer\(\w+, (?:\d, )?(\d+)\)", made[0].text)))
     memory = chips.load(chips.chosen())["memory"]
     monkeypatch.setattr(kernel, "SPARE", memory["ub"] - memory["ub_reserved"] - single + 32)
-    monkeypatch.setattr(triton.knobs.cache, "dir", str(tmp_path / "again"))
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "again"))
     beside.device_caches.clear()
     assert added() <= 1e-5 and not labkit.triton.last().findings
     assert "TQue" in made[0].text and "TQue" not in made[1].text
@@ -285,7 +285,7 @@ WRONG = {
 @pytest.mark.parametrize("name", WRONG)
 def test_a_wrong_lowering_shows(name, tmp_path, monkeypatch):
     case, change = WRONG[name]
-    monkeypatch.setattr(triton.knobs.cache, "dir", str(tmp_path / "triton"))
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "triton"))
     kernels = (two_sums, beside, by_way_of_gm, squared, rewritten)
     for f in kernels:
         f.device_caches.clear()
