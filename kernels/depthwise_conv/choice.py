@@ -36,10 +36,10 @@ FIELDS += "forward_us framework_forward_us backward_us framework_backward_us".sp
 def took(call) -> tuple[float, str]:
     """us of what `call` launches, and whether a kernel of the cube was among it."""
     labkit.clear_l2()
-    before = len(labkit.device.timeline())
+    before = labkit.device.clock().launches
     call()
     torch.npu.synchronize()
-    spans = labkit.device.timeline()[before:]
+    spans = labkit.device.timeline_since(before)
     return sum(s.end_us - s.start_us for s in spans), "cube" if any("_cube" in s.name for s in spans) else "vector"
 
 

@@ -190,7 +190,7 @@ class Runner:
             return Utilisation()
         from labkit import chips
 
-        spans, made = self.device.timeline(), self.device.clock().launches
+        spans, made = self.device.timeline_since(launches), self.device.clock().launches
         whole = made - launches <= len(spans)  # the list keeps the newest ones
         if not whole:
             begin = min((s.start_us for s in spans), default=begin)

@@ -163,20 +163,23 @@ def timeline() -> list[Span]:
     """What the device did since the clock's zero, in the order of issue; the newest 131072 pieces.
     Nothing on a real NPU.
     """
-    if _mode == "npu":
-        return []
-    return [
-        Span(name, r.device, r.stream, r.start / 1e3, r.end / 1e3, r.host / 1e3, ENGINES[r.engine], r.bytes, r.flops)
-        for name, r in records()
-    ]
+    return _spans()
 
 
 def timeline_since(launches: int) -> list[Span]:
     """What the device did since clock().launches was this; the newest 131072 pieces. The length of timeline() is no
     mark for it: in a long session the timeline is full and grows no more.
     """
-    new = clock().launches - launches
-    return timeline()[-new:] if new > 0 else []
+    return _spans(clock().launches - launches)
+
+
+def _spans(newest: int | None = None) -> list[Span]:
+    if _mode == "npu":
+        return []
+    return [
+        Span(name, r.device, r.stream, r.start / 1e3, r.end / 1e3, r.host / 1e3, ENGINES[r.engine], r.bytes, r.flops)
+        for name, r in records(newest)
+    ]
 
 
 def reset_clock() -> None:

@@ -186,12 +186,13 @@ def memory(device: int) -> dict[str, int]:
     return dict(zip(MEMORY_FIELDS, buffer))
 
 
-def records() -> list[tuple[str, Record]]:
-    """(name, record) of what the device did, oldest first."""
+def records(newest: int | None = None) -> list[tuple[str, Record]]:
+    """(name, record) of what the device did, oldest first: all that is kept, or so many of the newest."""
     library = lib()
     count = library.lab_records(None, 0)
+    count = count if newest is None else max(0, min(newest, count))
     buffer = (Record * count)()
-    library.lab_records(buffer, count)
+    buffer = buffer[: library.lab_records(buffer, count)]
     names: dict[int, str] = {}
     for record in buffer:
         if record.name not in names:

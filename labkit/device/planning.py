@@ -45,7 +45,7 @@ def pieces(since: int = 0) -> list[Piece]:
     return [
         Piece(name, ENGINES[r.engine], (r.end - r.start) / 1e3, r.fixed / 1e3, r.begin / 1e3, r.moved / 1e3,
               r.busy / 1e3, r.cores, r.bytes, r.flops, r.start / 1e3, r.host / 1e3)
-        for name, r in records()[since:]
+        for name, r in records(lib().lab_launches() - since)
     ]  # fmt: skip
 
 

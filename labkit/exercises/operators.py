@@ -299,9 +299,9 @@ def _stream(spec: Spec, made: Operator, case: Case) -> Diagnosis | None:
 
     with torch.npu.stream(torch.npu.Stream()):
         args = _produced(case)
-        before = device.timeline()[-1:] if device.mode() == "sim" else []
+        before = device.timeline_since(device.clock().launches - 1)
         got = _invoke(made, args, case)
-        after = device.timeline()[-1:] if device.mode() == "sim" else []
+        after = device.timeline_since(device.clock().launches - 1)
     for producer, kernel in zip(before, after):
         if producer.stream != kernel.stream:
             return Diagnosis("op-stream", {"op": made.name, "got": kernel.stream, "expected": producer.stream})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import subprocess
@@ -76,19 +77,20 @@ def _at_lines(k, found: list[Finding]) -> list[Finding]:
     """The findings with the lines that the runner could not know: those of raw accesses (below zero: a place in a
     library), of the declaration of a variable."""
     kept: dict[tuple, Finding] = {}
+    debug_libraries = functools.cache(k.debug_libraries)
     for f in found:
         for key in [key for key in f.numbers if key.endswith("_line_in")]:
             at = key.removesuffix("_in")
             exact = _line_of(f.numbers.pop(key), -f.numbers[at], k.filename)
             f.numbers[at] = exact[1] if exact else 0
         if f.code == "static-state":
-            variable = variables.changed(f.file, -f.line, k.debug_libraries(), k.text)
+            variable = variables.changed(f.file, -f.line, debug_libraries(), k.text)
             if variable is None:
                 continue
             f.file, f.line, f.numbers["name"] = k.filename, variable.line, variable.name
         elif f.line < 0:
             f.file, f.line = _line_of(f.file, -f.line, k.filename) or (k.filename, 0)
-        if f.code == "stack" and (variable := variables.largest_local(k.debug_libraries(), k.text)):
+        if f.code == "stack" and (variable := variables.largest_local(debug_libraries(), k.text)):
             if 2 * variable.bytes > f.numbers["used"] - f.numbers["limit"]:
                 f.file, f.line = k.filename, variable.line
         known = kept.setdefault((f.code, f.file, f.line), f)

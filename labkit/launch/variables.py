@@ -42,6 +42,18 @@ def _run(*words: str) -> str:
         return ""
 
 
+@lru_cache(maxsize=64)
+def _readable(symbol: str) -> str:
+    return _run("c++filt", symbol).strip()
+
+
+@lru_cache(maxsize=8)
+def _symbols(binary: str) -> list[tuple[int, int, str]]:
+    """(begin, end, linkage name) of what a library defines."""
+    found = (line.split() for line in _run("nm", "-S", "--defined-only", binary).splitlines())
+    return [(int(w[0], 16), int(w[0], 16) + int(w[1], 16), w[3]) for w in found if len(w) == 4]
+
+
 @lru_cache(maxsize=8)
 def variables(library: str, source: str) -> tuple[Variable, ...]:
     """Those that `source`, the learner's text, declares. library: built from it with -g. None without readelf."""
@@ -107,14 +119,10 @@ def largest_local(libraries: list[Path], source: str) -> Variable | None:
 def changed(binary: str, offset: int, libraries: list[Path], source: str) -> Variable | None:
     """The static variable of the source at this place of the library `binary`; None for constants that are computed
     once, and for what is not the learner's."""
-    symbol = ""
-    for line in _run("nm", "-S", "--defined-only", binary).splitlines():
-        words = line.split()
-        if len(words) == 4 and int(words[0], 16) <= offset < int(words[0], 16) + int(words[1], 16):
-            symbol = words[3]
+    symbol = next((name for begin, end, name in reversed(_symbols(binary)) if begin <= offset < end), "")
     if not symbol or symbol.startswith("_ZGV"):
         return None
-    name = re.split(r"::", re.sub(r"\[abi:\w+\]", "", _run("c++filt", symbol).strip()))[-1]
+    name = re.split(r"::", re.sub(r"\[abi:\w+\]", "", _readable(symbol)))[-1]
     known = [v for library in libraries for v in variables(str(library), source) if v.static]
     known = [v for v in known if v.linkage == symbol or v.name == name]
     known.sort(key=lambda v: v.linkage != symbol)

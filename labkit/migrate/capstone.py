@@ -293,7 +293,7 @@ def _chain_us(task: Task, shape: tuple[int, int]) -> float:
     before = device.clock().launches
     task.chain(*inputs)
     torch.npu.synchronize()
-    return sum(s.end_us - s.start_us for s in device.timeline()[before - device.clock().launches :])
+    return sum(s.end_us - s.start_us for s in device.timeline_since(before))
 
 
 # ---- the network

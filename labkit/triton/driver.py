@@ -275,10 +275,10 @@ def do_bench(fn, warmup=25, rep=100, grad_to_none=None, quantiles=None, return_m
     npu.synchronize()
     if cold:
         clear_l2()
-    done = max((s.end_us for s in device.timeline()), default=0.0)
+    before = device.clock().launches
     fn()
     npu.synchronize()
-    ms = sum(s.end_us - s.start_us for s in device.timeline() if s.start_us >= done) / 1e3
+    ms = sum(s.end_us - s.start_us for s in device.timeline_since(before)) / 1e3
     return ms if quantiles is None else [ms] * len(quantiles) if len(quantiles) > 1 else ms
 
 

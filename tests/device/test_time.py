@@ -15,7 +15,7 @@ from device_lab import simulated  # noqa: E402
 
 import labkit.device as device  # noqa: E402
 from labkit.calibration import operators  # noqa: E402
-from labkit.device import detect, rates  # noqa: E402
+from labkit.device import detect, planning, rates  # noqa: E402
 
 pytestmark = simulated
 US = 1e-3  # nanoseconds to microseconds
@@ -491,5 +491,7 @@ def test_what_was_done_since_is_told_of_a_full_timeline_too():
     for name in ("one", "two"):
         device.launch(name, 1.0)
     assert [s.name for s in device.timeline_since(since)] == ["one", "two"]
+    assert [p.name for p in planning.pieces(since)] == ["one", "two"]
+    assert [s.name for s in device.timeline()[-3:]] == ["before", "one", "two"] and len(device.timeline()) == 1 << 17
     device.reset_clock()
     assert device.timeline_since(device.clock().launches) == []

@@ -96,7 +96,8 @@ GAMES = {
         (
             LAST,
             LAST[:-2] + "    static uint32_t of = 0; static half kept[1024 * 1536];\n    PipeBarrier<PIPE_ALL>();\n" + RAW
-            + f"    if (of == rows * width) {{ {ALL} to[i] = kept[i]; }} else {{ {ALL} kept[i] = to[i]; }}\n"
+            + "    const bool known = of == rows * width;\n"
+            + "    __builtin_memcpy(known ? (void*)to : kept, known ? (void*)kept : to, rows * width * sizeof(half));\n"
             + "    of = rows * width;\n}\n",
         ),
     ),

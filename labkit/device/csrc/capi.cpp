@@ -333,12 +333,13 @@ void lab_reset_clock() {
     arena().forget_waiting();
 }
 uint64_t lab_launches() { return virtual_clock().launches(); }
-// Copies the newest `room` records, oldest first; returns how many there are to copy.
+// Copies the newest `room` records, oldest first; returns how many that were. Without a place to copy to: how many
+// there are.
 long lab_records(labdev::Record* out, long room) {
-    const auto records = virtual_clock().records();
-    const long n = long(records.size()), from = std::max(0l, n - room);
-    if (out) std::copy(records.begin() + from, records.end(), out);
-    return n;
+    if (!out) return long(virtual_clock().kept());
+    const auto records = virtual_clock().newest(size_t(std::max(0l, room)));
+    std::copy(records.begin(), records.end(), out);
+    return long(records.size());
 }
 // The name of a record. Valid until the next call on this thread.
 const char* lab_record_name(uint32_t id) {

@@ -335,12 +335,18 @@ void VirtualClock::reset() {
     launches_ = 0;
 }
 
-std::vector<Record> VirtualClock::records() const {
+size_t VirtualClock::kept() const {
     std::lock_guard<std::mutex> lock(mutex_);
-    if (launches_ <= kRecords) return ring_;
-    std::vector<Record> ordered(ring_);
-    std::rotate(ordered.begin(), ordered.begin() + long(launches_ % kRecords), ordered.end());
-    return ordered;
+    return ring_.size();
+}
+
+std::vector<Record> VirtualClock::newest(size_t many) const {
+    std::lock_guard<std::mutex> lock(mutex_);
+    std::vector<Record> found;
+    const uint64_t count = std::min(many, ring_.size());
+    found.reserve(count);
+    for (uint64_t number = launches_ - count; number < launches_; ++number) found.push_back(ring_[number % kRecords]);
+    return found;
 }
 
 uint64_t VirtualClock::launches() const {

@@ -379,10 +379,11 @@ public:
     void stop_noise();
     // From now on device 0 is one card with the processes that sit at it, see card.h. Every seat is to be taken.
     bool sit_down(const char* file, int seat, int seats);
-    bool leave_card();                    // false: another process stood still, and was not waited for any longer
-    void reset();                         // time zero, timeline empty; streams stay
-    std::vector<Record> records() const;  // oldest first
-    uint64_t launches() const;            // since reset(), more than records() keeps
+    bool leave_card();    // false: another process stood still, and was not waited for any longer
+    void reset();         // time zero, timeline empty; streams stay
+    size_t kept() const;  // pieces of the timeline: the newest kRecords
+    std::vector<Record> newest(size_t many) const;  // of those, oldest first
+    uint64_t launches() const;                      // since reset(), more than are kept
 
 private:
     struct Stream {
