@@ -8,6 +8,8 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import sys
+import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -63,18 +65,58 @@ def folders(flags: Sequence[str]) -> list[str]:
     return found
 
 
+class _Look:
+    """Whether there is a file, during one search: each folder is looked at once, and listed anew only where it changed
+    since it was listed. A search asks some hundred times for a place in a dozen folders.
+    """
+
+    _SETTLED_NS = 10**8  # a file that comes within the same tick of the clock leaves its folder's time as it was
+
+    listed: dict[str, tuple[int, frozenset[str]]] = {}
+
+    def __init__(self):
+        self.now: dict[str, frozenset[str]] = {}
+
+    def __call__(self, path: str) -> bool:
+        folder, name = os.path.split(path)
+        names = self.now.get(folder)
+        if names is None:
+            names = self.now[folder] = self._names(folder or os.curdir)
+        return name in names
+
+    def _names(self, folder: str) -> frozenset[str]:
+        try:
+            changed = os.stat(folder).st_mtime_ns
+            known = self.listed.get(folder)
+            if known and known[0] == changed:
+                return known[1]
+            with os.scandir(folder) as entries:
+                found = list(entries)
+        except OSError:
+            return frozenset()
+        names = frozenset(e.name for e in found if e.is_file())
+        # where a link leads to may change without the folder
+        if time.time_ns() - changed > self._SETTLED_NS and not any(e.is_symlink() for e in found):
+            self.listed[folder] = changed, names
+        return names
+
+
+_PLAIN_NAMES = os.name == "posix" and sys.platform != "darwin"  # elsewhere a file answers to other names than its own
+
+
 def reach(paths: Iterable[str | os.PathLike], texts: Iterable[bytes], dirs: Sequence[str]) -> dict[str, bytes]:
     """path -> digest of the files, and of all that they or the texts include from `dirs`. A folder means its files."""
     todo = [str(p) for path in paths for p in _files(Path(path))]
+    is_file = _Look() if _PLAIN_NAMES else os.path.isfile
     for text in texts:
-        todo += _resolve(includes(text), dirs, "")
+        todo += _resolve(includes(text), dirs, "", is_file)
     found: dict[str, bytes] = {}
     while todo:
         path = todo.pop()
         if path not in found:
             seen = _see(path)
             found[path] = seen.digest
-            todo += _resolve(seen.includes, dirs, os.path.dirname(path))
+            todo += _resolve(seen.includes, dirs, os.path.dirname(path), is_file)
     return found
 
 
@@ -83,7 +125,12 @@ def reads_from(here: Path, text: bytes, dirs: Sequence[str]) -> bool:
     True as well where an include's name is a macro's: then only the preprocessor knows."""
     if _COMPUTED.search(text):
         return True
-    return reach([], [text], [str(here), *dirs]) != reach([], [text], dirs)
+    without = reach([], [text], dirs)
+    wanted = {name.partition("/")[0] for _, name in includes(text)}
+    wanted.update(name.partition("/")[0] for path in without for _, name in _see(path).includes)
+    if wanted.isdisjoint({"..", "."}) and wanted.isdisjoint(os.listdir(here)) and _PLAIN_NAMES:
+        return False
+    return reach([], [text], [str(here), *dirs]) != without
 
 
 def _files(path: Path) -> Iterable[Path]:
@@ -92,13 +139,17 @@ def _files(path: Path) -> Iterable[Path]:
     return [path]
 
 
-def _resolve(wanted: Iterable[tuple[bool, str]], dirs: Sequence[str], here: str) -> Iterable[str]:
+def _resolve(
+    wanted: Iterable[tuple[bool, str]], dirs: Sequence[str], here: str, is_file: Callable[[str], bool] = os.path.isfile
+) -> Iterable[str]:
     for quoted, name in wanted:
         for folder in [here, *dirs] if quoted and here else dirs:
             path = os.path.join(folder, name)
-            if os.path.isfile(path):
+            if is_file(path):
                 plain = os.path.normpath(path)
-                yield plain if os.path.isfile(plain) else path  # behind a link to a folder, ".." is another place
+                yield (
+                    plain if plain == path or is_file(plain) else path
+                )  # behind a link to a folder, ".." is another place
                 break
 
 

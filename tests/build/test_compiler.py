@@ -231,6 +231,44 @@ def test_angle_brackets_do_not_look_beside_the_source(tmp_path):
     )
 
 
+def test_a_header_that_comes_or_goes_later_is_seen(tmp_path, monkeypatch):
+    """Folders are listed once as long as they stay as they are; here they are old enough to be remembered."""
+    monkeypatch.setattr(includes._Look, "_SETTLED_NS", -(10**12))
+    monkeypatch.setattr(includes._Look, "listed", {})
+    first, second, elsewhere = (tmp_path / name for name in ("first", "second", "elsewhere"))
+    for folder in (first / "deep", second / "deep", elsewhere):
+        folder.mkdir(parents=True)
+    (second / "deep" / "a.h").write_text("int a;\n")
+    (elsewhere / "a.h").write_text("int elsewhere;\n")
+    dirs, text = [str(first), str(second)], b"#include <deep/a.h>\n"
+
+    def found() -> list[str]:
+        return list(includes.reach([], [text], dirs))
+
+    behind, before = str(second / "deep" / "a.h"), first / "deep" / "a.h"
+    assert found() == [behind] and found() == [behind] and includes._Look.listed
+    before.write_text("int b;\n")
+    assert found() == [str(before)]
+    before.unlink()
+    assert found() == [behind]
+    before.symlink_to(elsewhere / "a.h")
+    assert found() == [str(before)]
+    (elsewhere / "a.h").unlink()  # which changes nothing in the folder of the link
+    assert found() == [behind]
+
+
+def test_what_lies_beside_a_source_counts_where_an_include_would_find_it(tmp_path):
+    here, there = tmp_path / "here", tmp_path / "there"
+    (here / "part").mkdir(parents=True)
+    there.mkdir()
+    (there / "outer.h").write_text('#include "part/inner.h"\n')
+    assert not includes.reads_from(here, b'#include "outer.h"\n', [str(there)])
+    (here / "part" / "inner.h").write_text("int a;\n")
+    assert includes.reads_from(here, b'#include "outer.h"\n', [str(there)])
+    assert not includes.reads_from(here, b'#include "other.h"\n', [str(there)])
+    assert includes.reads_from(here / "part", b'#include "../part/inner.h"\n', [str(there)])
+
+
 def test_include_folders_of_flags():
     assert includes.folders(["-Ia", "-O1", "-isystem", "b", "-iquote", "c", "-I", "d", "-isysteme"]) == [
         "a",
