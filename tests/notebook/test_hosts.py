@@ -76,7 +76,7 @@ EVERY = (("unsolved", "this"), ("solved", "oldest"), ("unsolved", "avx2"))
 # CHINESE of them are run, those whose files have the lowest checksums: others after each change. All of them:
 #   LABKIT_HOSTS=all pytest tests/notebook/test_hosts.py -k zh
 CHINESE = 4
-OLDEST, UNSOLVED = 4, 12
+OLDEST, UNSOLVED = 8, 16
 WITHOUT_TRITON = pytest.mark.skipif(
     importlib.util.find_spec("triton") is None, reason="Stage 07 needs Triton: pip install 'labkit[triton]'"
 )

@@ -481,7 +481,7 @@ def test_no_output_needs_a_widget_or_a_script():
 
 def real_exercises() -> list[tuple[str, str]]:
     """(exercise, what). Of the known-wrong answers that are compiled and of the stubs judged as code, for which a repair
-    is looked for, both of which take long, a sixth, of those in Python a third, others after each change of the judge or
+    is looked for, both of which take long, one in twelve, of those in Python one in six, others after each change of the judge or
     of the exercise, and at least one of each diagnosis; all of them with LABKIT_DRAWN=all.
     """
     plan = [] if os.environ.get("LABKIT_KERNELS") else verify.plan()
@@ -491,7 +491,7 @@ def real_exercises() -> list[tuple[str, str]]:
         noticed = {mutant.name: mutant.noticed for mutant in spec.mutants}.get(what)
         if what != "stub as code" and (noticed is None or spec.kind == "predict"):
             continue
-        if one_in(8 if spec.compiled or what == "stub as code" else 4, f"{name} {what}", (judge, spec.folder)):
+        if one_in(12 if spec.compiled or what == "stub as code" else 6, f"{name} {what}", (judge, spec.folder)):
             told.add(noticed)
         else:
             left[name, what] = noticed
