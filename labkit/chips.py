@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 
 from labkit.paths import cache_dir, twin_dir
@@ -29,6 +29,7 @@ def chosen() -> str:
 
 
 _VARIANTS: dict[str, dict] = {}
+at_change: list[Callable[[str], None]] = []  # called with the name of a chip whose table is another from now on
 
 
 @lru_cache(maxsize=None)
@@ -54,8 +55,13 @@ def variant(name: str, table: dict) -> str:
     table: as the TOML files, e.g. {"base": "910B1", "gm": {"hbm": 1.6e12}}. Returns the name.
     Raises ValueError (no such base).
     """
-    _VARIANTS[name] = _with_base(table)
+    made = _with_base(table)
+    changed = (name in _VARIANTS or name in names()) and load(name) != made
+    _VARIANTS[name] = made
     load.cache_clear()
+    if changed:
+        for told in at_change:
+            told(name)
     return name
 
 

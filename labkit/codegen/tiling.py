@@ -172,6 +172,9 @@ def best(plan: Plan, geometry: Geometry, chip: str = chips.DEFAULT) -> Cut:
     return min((t for t in timed if t[0] <= 1.01 * least), key=lambda t: (-t[1].blocks, t[0]))[1]
 
 
+chips.at_change.append(lambda name: best.cache_clear())
+
+
 def values(plan: Plan, geometry: Geometry, cut: Cut) -> dict[str, int]:
     """The tiling struct's fields."""
     program, strides = plan.program, dict(geometry.strides)

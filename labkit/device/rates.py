@@ -59,6 +59,14 @@ def apply(chip: str) -> None:
     _chip = chip
 
 
+def _again(name: str) -> None:
+    if name == _chip:
+        apply(name)
+
+
+chips.at_change.append(_again)
+
+
 def put(numbers: dict[str, float]) -> None:
     """Hands rates, by the names of rates(), to the device's cost model."""
     for name, value in numbers.items():

@@ -444,7 +444,7 @@ def kernel(
     *,
     name: str | None = None,
     rounding: str = "once",
-    chip: str = chips.DEFAULT,
+    chip: str | None = None,
     checks: bool = True,
 ) -> FusedKernel:
     """One Ascend C kernel for a function, nn.Module or GraphModule that is a chain of elementwise operators, broadcasts
@@ -457,6 +457,7 @@ def kernel(
     example_inputs: tensors, on any device; only their shapes and types are looked at. Sizes may change afterwards.
     rounding: all is computed in float. "once": 16-bit results are rounded where they are stored. "every": also in
     between, after each operator that gives a 16-bit type, as eager PyTorch does. checks=False skips the twin's race
-    checks. Raises labkit.fusion.Refused for what cannot be such a kernel, with the node and the reason.
+    checks. chip: default LABKIT_CHIP's, else 910B1. Raises labkit.fusion.Refused for what cannot be such a kernel, with
+    the node and the reason.
     """
-    return FusedKernel(function, list(example_inputs), name, rounding, chip, checks)
+    return FusedKernel(function, list(example_inputs), name, rounding, chip or chips.chosen(), checks)

@@ -240,6 +240,9 @@ def forget(chip: str) -> None:
         _runners.pop(key).stop()
 
 
+chips.at_change.append(forget)
+
+
 @atexit.register
 def _stop_all() -> None:
     for key, runner in _runners.items():

@@ -95,7 +95,7 @@ class Choice:
         kernel = self._kernel(tensors, chip)
         if self.budget:
             return tune(kernel, budget=self.budget).us
-        if clocks.kind(chip) == "measured":
+        if clocks.kind() == "measured":
             given = [t.npu() for t in tensors]
             return clocks.measured(lambda: kernel.launch(given))
         return kernel.modelled().time_us
@@ -111,9 +111,9 @@ class Choice:
 
     # ---- choosing
 
-    def pick(self, *tensors, chip: str = chips.DEFAULT) -> Picked:
+    def pick(self, *tensors, chip: str | None = None) -> Picked:
         """The fastest for these sizes; nothing is launched. Raises ValueError for a chip without a table."""
-        chips.load(chip)
+        chips.load(chip := chip or chips.chosen())
         kept = self._kept()
         found = kept.get(self._key(tensors, chip))
         if found is not None and set(found["times"]) == set(self.ways):
@@ -125,9 +125,9 @@ class Choice:
                 times[name] = us
         return self._best(times, "predicted", chip)
 
-    def time(self, *tensors, chip: str = chips.DEFAULT) -> Picked:
+    def time(self, *tensors, chip: str | None = None) -> Picked:
         """All implementations by the clock; what they take is kept."""
-        chips.load(chip)
+        chips.load(chip := chip or chips.chosen())
         times = {name: way.time(tensors, chip) for name, way in self.ways.items()}
         kept = self._kept()
         kept.pop(key := self._key(tensors, chip), None)
@@ -137,7 +137,7 @@ class Choice:
 
     def _best(self, times: dict, how: str, chip: str) -> Picked:
         name = min(times, key=times.get)
-        return Picked(name, times[name], how, chip, clocks.kind(chip), times)
+        return Picked(name, times[name], how, chip, clocks.kind(), times)
 
     def _from_neighbour(self, name: str, tensors: Sequence, chip: str, kept: dict) -> float | None:
         """Its time at the nearest sizes that were timed, by the bytes: of a smaller tensor no less than half of it."""
@@ -151,7 +151,7 @@ class Choice:
     # ---- kept
 
     def _stamp(self, chip: str) -> list:
-        return [chip, clocks.about(chip)["table"], clocks.kind(chip)]
+        return [chip, clocks.about(chip)["table"], clocks.kind()]
 
     def _key(self, tensors: Sequence, chip: str) -> str:
         return json.dumps([self.name, *self._stamp(chip), *_sizes(tensors)])

@@ -8,9 +8,9 @@ from labkit import chips, device
 from labkit.tuning.problem import Invalid
 
 
-def kind(chip: str = chips.DEFAULT) -> str:
+def kind() -> str:
     """ "modelled" or "measured"."""
-    return "measured" if device.install(chip) == "npu" else "modelled"
+    return "measured" if (device.mode() or device.install()) == "npu" else "modelled"
 
 
 def measured(launch: Callable[[], object]) -> float:

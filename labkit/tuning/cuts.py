@@ -42,7 +42,7 @@ def generated(kernel: FusedKernel, *tensors, name: str | None = None) -> Problem
         space.refuse,
         space.predict,
         space.start,
-        clocks.kind(kernel.chip),
+        clocks.kind(),
         clocks.about(kernel.chip, kernel.source, space.sizes),
         space.apply,
         [{n: v for n, v in zip(space.names, k) if n not in space.fixed} for k in space.ways],
@@ -180,7 +180,7 @@ class _Space:
 
     def run(self, point: Point) -> float:
         kernel = self.apply(point)
-        if clocks.kind(self.chip) == "modelled":
+        if clocks.kind() == "modelled":
             return kernel.modelled(*self.tensors).time_us
         given = [t.npu() for t in self.tensors or kernel.example[: kernel.count]]
         return clocks.measured(lambda: kernel.launch(given))

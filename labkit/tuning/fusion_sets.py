@@ -24,11 +24,11 @@ from labkit.tuning.problem import Point, Problem
 MOST = 14  # operators: 8192 sets
 
 
-def sets(function: Callable, tensors: Sequence, *, chip: str = chips.DEFAULT, name: str | None = None) -> Problem:
+def sets(function: Callable, tensors: Sequence, *, chip: str | None = None, name: str | None = None) -> Problem:
     """function: of elementwise operators, broadcasts and row reductions on `tensors`, which only give shapes and types.
     A parameter "a>b" says whether the neighbours a and b are one kernel. Raises Refused for an operator that no kernel
     can be generated for alone, ValueError for more than MOST operators."""
-    graph = Graph(function, tensors, chip)
+    graph = Graph(function, tensors, chip := chip or chips.chosen())
     if not 2 <= len(graph.units) <= MOST:
         raise ValueError(messages.text("tuning.operators", count=len(graph.units), most=MOST))
     for i in range(len(graph.units)):
@@ -50,7 +50,7 @@ def sets(function: Callable, tensors: Sequence, *, chip: str = chips.DEFAULT, na
         refuse,
         lambda point: graph.predict(parts(point)),
         {n: False for n in names},
-        clocks.kind(chip),
+        clocks.kind(),
         clocks.about(chip, str(graph.module.code), sizes),
         lambda point: graph.chain(parts(point)),
     )
@@ -168,7 +168,7 @@ class Graph:
         """us of the launches together, one after the other, the L2 as they leave it; at the start it is empty."""
         device.install(self.chip)
         given = {n: self._empty(n) for n in self.inputs}
-        if clocks.kind(self.chip) == "measured":
+        if clocks.kind() == "measured":
             return clocks.measured(lambda: self._launch(parts, dict(given), False))
         clear_l2()
         return self._launch(parts, given, True)

@@ -22,7 +22,7 @@ def written(
     refuse: Callable[[Point], str | None] | None = None,
     predict: Callable[[Point], float] | None = None,
     start: Point | None = None,
-    chip: str = chips.DEFAULT,
+    chip: str | None = None,
     name: str | None = None,
     about: Sequence = (),
 ) -> Problem:
@@ -36,7 +36,7 @@ def written(
     depends on, as the sizes of the tensors."""
     text = Path(path).read_text(encoding="utf-8") if Path(path).exists() else _of_checkout(path)
     built: dict[tuple, Kernel] = {}
-    modelled = clocks.kind(chip) == "modelled"
+    chip, modelled = chip or chips.chosen(), clocks.kind() == "modelled"
 
     def kernel(point: Point, timing_only: bool = False) -> Kernel:
         words = (entry and entry.format(**point), tuple((k, v.format(**point)) for k, v in (defines or {}).items()))
@@ -58,7 +58,7 @@ def written(
         refuse or (lambda point: None),
         predict,
         start,
-        clocks.kind(chip),
+        clocks.kind(),
         clocks.about(chip, text, entry, defines, *about),
         kernel,
     )

@@ -13,7 +13,9 @@ torch = pytest.importorskip("torch")
 
 from device_lab import simulated  # noqa: E402
 
+import labkit  # noqa: E402
 import labkit.device as device  # noqa: E402
+from labkit import chips  # noqa: E402
 from labkit.calibration import operators  # noqa: E402
 from labkit.device import detect, planning, rates  # noqa: E402
 
@@ -495,3 +497,24 @@ def test_what_was_done_since_is_told_of_a_full_timeline_too():
     assert [s.name for s in device.timeline()[-3:]] == ["before", "one", "two"] and len(device.timeline()) == 1 << 17
     device.reset_clock()
     assert device.timeline_since(device.clock().launches) == []
+
+
+def test_a_chip_that_gets_another_table_under_its_name_is_another_at_once():
+    """A cell with chips.variant("mine", ...) that is changed and run again: kernels and operators follow."""
+    x, z = torch.ones(1 << 22).half().npu(), torch.empty(1 << 22).half().npu()
+    times = []
+    try:
+        for slower in (1, 2, 1):
+            table = chips.load(chips.DEFAULT)
+            of = {"gm": {"hbm": table["gm"]["hbm"] / slower}, "operators": {"hbm": table["operators"]["hbm"] / slower}}
+            device.install(chips.variant("mine", {"base": chips.DEFAULT} | of))
+            labkit.clear_l2()
+            device.reset_clock()
+            torch.add(x, x, out=z)
+            operator = took(device.timeline()[-1])
+            labkit.clear_l2()
+            kernel = labkit.kernel("kernels/axpy/axpy.asc", entry="axpy<half, 4096>", chip="mine")
+            times.append((operator, kernel[40](x, z, 2.0, x.numel()).time_us))
+    finally:
+        device.install(chips.DEFAULT)
+    assert times[0] == times[2] and all(slow > 1.3 * fast for fast, slow in zip(times[0], times[1])), times
