@@ -47,10 +47,17 @@ def _answer(rank: int, work: bytes) -> bytes:
 
     printed, noted = io.StringIO(), io.StringIO()
     try:
-        function, arguments, seed = unpacked(work)
+        function, arguments, seed, chip, words = unpacked(work)
+        for name in [name for name in os.environ if name.startswith("LABKIT_") and name not in words]:
+            del os.environ[name]
+        os.environ.update(words)
         torch.manual_seed(seed)
         torch.npu.synchronize()
+        torch.npu.set_stream(torch.npu.default_stream())
         if device.mode() == "sim":
+            device.install(chip)
+            device.noise(None)
+            device.cold_l2(False)
             device.reset_clock()
             device.clear_l2()  # tensors of the call before lay where this one's will
             for begin in device.at_a_ranks_call:

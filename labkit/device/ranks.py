@@ -7,7 +7,8 @@ in two processes with a process group.
     run.timelines                      # {"rank 0": [Span, ...], "rank 1": ...}, for labkit.figures.stream_timeline
 
 The processes stay for the next call (seconds to start, milliseconds to call) and end with this one. Each call begins
-with fresh clocks, an empty L2 and the same seed on every rank. On a node rank i has card i.
+with fresh clocks, an empty L2, no noise, the default stream, the parent's chip and the same seed on every rank. On a
+node rank i has card i.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ _GRACE_S = 0.5  # for the other ranks, once one has raised
 _BUSY = 10  # times as long may a call take on a machine that is busy otherwise
 _LOOK_S = 0.1
 _START_S = 120.0  # importing torch on a busy machine
+_OWN_WORDS = {"LABKIT_NPUS": "1"}  # of a rank's environment, whatever the parent's says
 
 
 class RankError(RuntimeError):
@@ -144,7 +146,7 @@ class _Pool:
         environment = {
             **os.environ,
             "OMP_NUM_THREADS": "1",
-            "LABKIT_NPUS": "1",
+            **_OWN_WORDS,
             "PYTHONPATH": os.pathsep.join(p for p in sys.path if p),
         }
         for rank in range(count):
@@ -189,9 +191,12 @@ class _Pool:
     def call(self, function: Callable, arguments: tuple, timeout: float) -> Run:
         import torch
 
+        from labkit import chips, device
         from labkit.device.parcel import packed, unpacked
 
-        work = packed((function, arguments, torch.initial_seed()))
+        chip = device.chip() if device.chip() in chips.names() else None  # a variant's table is this process's own
+        words = {name: value for name, value in os.environ.items() if name.startswith("LABKIT_")} | _OWN_WORDS
+        work = packed((function, arguments, torch.initial_seed(), chip, words))
         for pipe in self.pipes:
             pipe.send_bytes(work)
         answers = [unpacked(answer) for answer in self._collect(timeout)]

@@ -16,7 +16,7 @@ torch = pytest.importorskip("torch")
 from device_lab import simulated  # noqa: E402
 
 import labkit  # noqa: E402
-from labkit import device  # noqa: E402
+from labkit import chips, device  # noqa: E402
 from labkit.device import ranks, rates  # noqa: E402
 from labkit.device.parcel import packed, unpacked  # noqa: E402
 
@@ -445,3 +445,34 @@ def product(rank):
     first, again = (labkit.ranks(2, cell["product"]) for _ in range(2))
     assert first.timelines == again.timelines and first.us[0] > 10
     assert first.errors == again.errors == ["", ""]
+
+
+def test_a_call_begins_with_the_parents_chip_and_words_and_without_what_another_has_set(monkeypatch):
+    def spoilt(rank):
+        import labkit.device as device
+
+        device.noise(3, jitter=0.2)
+        device.cold_l2()
+        torch.npu.set_stream(torch.npu.Stream())
+
+    def told(rank):
+        import os
+
+        import labkit.device as device
+
+        x, times = torch.ones(1 << 16).npu(), []
+        for _ in range(3):
+            torch.add(x, 1, out=x)
+            times.append(device.timeline()[-1].end_us - device.timeline()[-1].start_us)
+        default = torch.npu.current_stream() == torch.npu.default_stream()
+        return device.chip(), os.environ.get("LABKIT_LANG"), default, times[1] == times[2]
+
+    labkit.ranks(2, spoilt)
+    try:
+        device.install("910B4")
+        monkeypatch.setenv("LABKIT_LANG", "zh")
+        assert labkit.ranks(2, told).results == [("910B4", "zh", True, True)] * 2
+    finally:
+        device.install(chips.DEFAULT)
+    monkeypatch.delenv("LABKIT_LANG")
+    assert labkit.ranks(2, told).results == [(chips.DEFAULT, None, True, True)] * 2
