@@ -322,6 +322,26 @@ def test_a_program_registers_its_own_memory():
     assert runtime.npuStreamDestroy(stream.value) == 0 and runtime.npuStreamDestroy(stream.value) != 0
 
 
+def test_pinned_memory_where_registered_memory_lay():
+    """Freed without being taken back: malloc gives the same address to an allocation, which is not the program's."""
+    program = """
+import labkit, torch
+labkit.device.install()
+runtime, size = torch.npu.npurt(), 1 << 16
+address = torch.empty(size, dtype=torch.uint8, pin_memory=True).data_ptr()  # free again
+assert runtime.npuHostRegister(address, size, 0) == 0
+pinned = torch.empty(size, dtype=torch.uint8, pin_memory=True)
+print(pinned.data_ptr() == address)
+runtime.npuHostUnregister(address)
+assert pinned.is_pinned()
+del pinned
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    if done.stdout.split() != ["True"]:
+        pytest.skip("malloc gave another address")
+
+
 def test_memory_can_be_registered_before_anything_else():
     """Until the device is initialized PyTorch says of no memory that it is pinned: what asks for the runtime must do it."""
     program = """
