@@ -241,6 +241,19 @@ assert x.grad.device.index == 1
     assert run.returncode == 0, run.stderr.strip().splitlines()[-1] + "\n" + run.stderr
 
 
+def test_the_cache_of_one_device_is_given_up_for_another():
+    """The devices share this machine's memory and the lab's addresses."""
+    code = """
+import labkit.device, torch
+torch.empty(600 << 20, dtype=torch.uint8, device="npu:0")
+assert torch.npu.memory_reserved(0) >= 600 << 20
+torch.empty(600 << 20, dtype=torch.uint8, device="npu:1")
+assert torch.npu.memory_reserved(0) == 0
+"""
+    run = python(code, LABKIT_NPUS="2", LABKIT_ARENA_GB="1")
+    assert run.returncode == 0, run.stderr.strip().splitlines()[-1] + "\n" + run.stderr
+
+
 def test_streams_and_books_of_two_devices():
     """What is current goes back to what it was, device and stream; each device has times and peaks of its own."""
     code = """
