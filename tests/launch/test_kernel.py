@@ -356,6 +356,20 @@ def test_a_source_sets_the_macros_that_cann_leaves_open(dims):
     assert labkit.kernel(text=text + OWN)[1](x, y, 64).findings == [] and equal(x.cpu(), y.cpu())
 
 
+def test_the_same_line_of_two_files_is_two_findings(tmp_path):
+    body = OWN.replace("GetBlockIdx() * n, n", "0, n")  # all blocks store to the same place
+    (tmp_path / "step.h").write_text(
+        HEAD + body.replace('extern "C" __global__', "inline").replace("void copy", "void step")
+    )
+    (tmp_path / "twice.asc").write_text(
+        '#include "kernel_operator.h"\n#include "step.h"\n'
+        + body.replace("    TPipe", "    step(z, z + 4096, n); TPipe").replace("GM_ADDR y", "GM_ADDR y, GM_ADDR z")
+    )
+    x = torch.ones(64).npu()
+    seen = labkit.kernel(tmp_path / "twice.asc")[2](x, torch.zeros(64).npu(), torch.zeros(2048).npu(), 64)
+    assert sorted(Path(f.file).name for f in seen.findings if f.code == "gm-twice") == ["step.h", "twice.asc"]
+
+
 def test_a_tiling_struct_of_the_library():
     k = labkit.kernel(text=HEAD + OWN)
     made = k.struct("TCubeTiling", M=48, stepKb=2)
