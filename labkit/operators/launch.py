@@ -8,8 +8,8 @@ from ctypes import c_char_p, c_int, c_uint32, c_void_p
 
 from labkit import device, messages
 from labkit.device.library import lib
-from labkit.launch.kernel import Kernel, pointed_to, run_on_twin
-from labkit.launch.record import Finding, announce
+from labkit.launch.kernel import MOST_BLOCKS, Kernel, pointed_to, run_on_twin
+from labkit.launch.record import Finding, LaunchRecord, announce
 
 _TYPE = ctypes.CFUNCTYPE(
     c_void_p,
@@ -80,6 +80,10 @@ def _run(adapter, name: str, blocks: int, stream: int, queued: bool, file: str, 
             elsewhere.append((param.name, where))
         ranges.append((i, pointer, home[0] + home[1] - pointer, home[2]))
     before = _order(stream, on, queued, elsewhere, file, line)
+    if not 1 <= blocks <= MOST_BLOCKS:
+        adapter.record = _refused(kernel, blocks, file, line)
+        announce(adapter.record)
+        return
     record = run_on_twin(kernel, blocks, values, ranges)
     record.findings[:0] = before
     lib().lab_launch_on(
@@ -94,6 +98,16 @@ def _run(adapter, name: str, blocks: int, stream: int, queued: bool, file: str, 
     record.wall_s = time.perf_counter() - began
     adapter.record = record
     announce(record)
+
+
+def _refused(kernel: Kernel, blocks: int, file: str, line: int) -> LaunchRecord:
+    """The record of a launch that runtimes do not take: nothing has run."""
+    refused = LaunchRecord(
+        "twin", kernel.signature.name, blocks, 0.0, "modelled", kernel.chip, finished=False, crashed="host-blocks"
+    )
+    numbers = {"call": kernel.signature.name, "blocks": blocks}
+    refused.findings = [Finding("host-blocks", "error", -1, file, line, numbers)]
+    return refused
 
 
 def _order(stream: int, on: int, queued: bool, elsewhere: list[tuple[str, int]], file: str, line: int) -> list[Finding]:

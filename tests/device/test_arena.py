@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import threading
 
@@ -144,6 +145,19 @@ def test_data_loader_with_workers_and_pinned_memory():
     batches = [batch for (batch,) in loader]
     assert [b.is_pinned() for b in batches] == [True] * len(batches)
     assert sum(b.npu(non_blocking=True).sum().item() for b in batches) == 31 * 16
+
+
+def test_a_stream_that_is_none():
+    """Null is the current device's default stream; a handle of a device that is not there is nobody's."""
+    lib, last = device.library.lib(), ctypes.c_uint32(7)
+    device.reset_clock()
+    lib.lab_launch_on(None, b"by_null", 5000.0, 0.0, 1)
+    assert [(s.name, s.stream) for s in device.timeline()] == [("by_null", 0)]
+    lost = lib.lab_stream_handle(63, 0)
+    lib.lab_launch_on(lost, b"lost", 5000.0, 0.0, 1)
+    lib.lab_drain(lost)
+    assert lib.lab_waiting(lost, last) == 0 == last.value and len(device.timeline()) == 1
+    assert lib.lab_waiting(None, last) == 1
 
 
 def test_threads():

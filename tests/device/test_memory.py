@@ -241,6 +241,19 @@ assert x.grad.device.index == 1
     assert run.returncode == 0, run.stderr.strip().splitlines()[-1] + "\n" + run.stderr
 
 
+def test_the_cache_of_one_device_is_given_up_for_another():
+    """The devices share this machine's memory and the lab's addresses."""
+    code = """
+import labkit.device, torch
+torch.empty(600 << 20, dtype=torch.uint8, device="npu:0")
+assert torch.npu.memory_reserved(0) >= 600 << 20
+torch.empty(600 << 20, dtype=torch.uint8, device="npu:1")
+assert torch.npu.memory_reserved(0) == 0
+"""
+    run = python(code, LABKIT_NPUS="2", LABKIT_ARENA_GB="1")
+    assert run.returncode == 0, run.stderr.strip().splitlines()[-1] + "\n" + run.stderr
+
+
 def test_streams_and_books_of_two_devices():
     """What is current goes back to what it was, device and stream; each device has times and peaks of its own."""
     code = """
@@ -320,6 +333,26 @@ def test_a_program_registers_its_own_memory():
     assert runtime.npuStreamCreate(ctypes.addressof(stream)) == 0
     assert torch.npu.ExternalStream(stream.value).npu_stream == stream.value
     assert runtime.npuStreamDestroy(stream.value) == 0 and runtime.npuStreamDestroy(stream.value) != 0
+
+
+def test_pinned_memory_where_registered_memory_lay():
+    """Freed without being taken back: malloc gives the same address to an allocation, which is not the program's."""
+    program = """
+import labkit, torch
+labkit.device.install()
+runtime, size = torch.npu.npurt(), 1 << 16
+address = torch.empty(size, dtype=torch.uint8, pin_memory=True).data_ptr()  # free again
+assert runtime.npuHostRegister(address, size, 0) == 0
+pinned = torch.empty(size, dtype=torch.uint8, pin_memory=True)
+print(pinned.data_ptr() == address)
+runtime.npuHostUnregister(address)
+assert pinned.is_pinned()
+del pinned
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    if done.stdout.split() != ["True"]:
+        pytest.skip("malloc gave another address")
 
 
 def test_memory_can_be_registered_before_anything_else():

@@ -234,6 +234,38 @@ def test_a_kernel_cannot_take_this_process_down(pair, body, code):
     assert made("by_scalar")[1](x, y, 256, 3.0).ok and torch.equal(y.cpu(), x.cpu() * 3)
 
 
+def test_a_time_out_names_a_core_that_runs(pair, monkeypatch):
+    """Of two threads one runs block 1 for ever; the other, the first to begin, sleeps until block 1 comes."""
+    monkeypatch.setenv("LABKIT_THREADS", "2")
+    body = (
+        "if (GetBlockIdx() == 0) { for (volatile uint32_t i = 0; i < 100000000; i = i + 1) {} SyncAll(); }\n"
+        "    volatile uint32_t i = 0; while (true) { i = i + 1; }"
+    )
+    text = HEAD + 'extern "C" __global__ __aicore__ void late(GM_ADDR x) {\n    ' + body + "\n}\n"
+    with pytest.raises(labkit.LaunchError) as error:
+        labkit.kernel(text=text, filename="late.asc", timeout=2)[2](pair[0])
+    finding = error.value.record.findings[0]
+    assert (finding.code, finding.block, finding.line) == ("time-out", 1, 5)
+
+
+@pytest.mark.parametrize("checks", [True, False])
+def test_a_launch_finds_static_variables_as_they_were(checks):
+    body = "static int32_t n = 0; n += 2; GlobalTensor<int32_t> g; g.SetGlobalBuffer((__gm__ int32_t*)x); g.SetValue(0, n);"
+    text = HEAD + f'extern "C" __global__ __aicore__ void counts(GM_ADDR x) {{ {body} }}\n'
+    kernel, x = labkit.kernel(text=text, filename="counts.asc", checks=checks), torch.zeros(8, dtype=torch.int32).npu()
+    for _ in range(2):
+        assert kernel[1](x).codes() == (["static-state"] if checks else []) and x[0].item() == 2
+
+
+def test_a_dump_is_cut_where_the_output_ends():
+    text = HEAD + (
+        'extern "C" __global__ __aicore__ void dumps(GM_ADDR x, uint32_t n) {\n'
+        "    GlobalTensor<float> g;\n    g.SetGlobalBuffer((__gm__ float*)x, n);\n    DumpTensor(g, 1, n);\n}\n"
+    )
+    said = labkit.kernel(text=text, filename="dumps.asc")[1](torch.ones(1 << 16).npu(), 1 << 16).output
+    assert said.endswith("\n... (output cut here)\n") and len(said) < 65 << 10
+
+
 def test_what_a_kernel_leaks_is_gone_with_its_process(pair):
     """The next launch has all its memory again: 16 million notes of the clock need most of it."""
     body = "for (;;) { volatile char* p = new char[1 << 26]; for (int i = 0; i < (1 << 26); i += 4096) p[i] = 1; }"
@@ -354,6 +386,20 @@ def test_a_source_sets_the_macros_that_cann_leaves_open(dims):
     )
     x, y = torch.arange(64.0).npu(), torch.zeros(64).npu()
     assert labkit.kernel(text=text + OWN)[1](x, y, 64).findings == [] and equal(x.cpu(), y.cpu())
+
+
+def test_the_same_line_of_two_files_is_two_findings(tmp_path):
+    body = OWN.replace("GetBlockIdx() * n, n", "0, n")  # all blocks store to the same place
+    (tmp_path / "step.h").write_text(
+        HEAD + body.replace('extern "C" __global__', "inline").replace("void copy", "void step")
+    )
+    (tmp_path / "twice.asc").write_text(
+        '#include "kernel_operator.h"\n#include "step.h"\n'
+        + body.replace("    TPipe", "    step(z, z + 4096, n); TPipe").replace("GM_ADDR y", "GM_ADDR y, GM_ADDR z")
+    )
+    x = torch.ones(64).npu()
+    seen = labkit.kernel(tmp_path / "twice.asc")[2](x, torch.zeros(64).npu(), torch.zeros(2048).npu(), 64)
+    assert sorted(Path(f.file).name for f in seen.findings if f.code == "gm-twice") == ["step.h", "twice.asc"]
 
 
 def test_a_tiling_struct_of_the_library():

@@ -67,6 +67,18 @@ def test_ranges_nest_and_tasks_lie_in_them():
     assert {"aten::convolution_overrideable", "aten::addmm", "aten::relu", "aten::mm"} <= set(names)
 
 
+def test_a_range_that_ends_on_another_thread_holds_nothing_more():
+    def program():
+        moved = torch.ops.profiler._record_function_enter_new("moved")
+        ends = threading.Thread(target=torch.ops.profiler._record_function_exit._RecordFunction, args=(moved,))
+        ends.start()
+        ends.join()
+        torch.ones(4, device="npu").add(1)
+
+    s = recorded(program)
+    assert [r.parent for r in s.ranges if r.name == "aten::add"] == [-1] and "moved" in {r.name for r in s.ranges}
+
+
 def test_two_recordings_differ_in_no_number():
     step = training()
     first, second = (recorded(lambda: step(1), shapes=True, memory=True) for _ in range(2))

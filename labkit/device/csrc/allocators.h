@@ -222,7 +222,9 @@ public:
         TORCH_CHECK(!bytes || !posix_memalign(&p, 4096, bytes), "npu: no host memory for ", bytes, " pinned bytes");
         if (p) {
             std::lock_guard<std::mutex> lock(mutex_);
-            live_.emplace(reinterpret_cast<uintptr_t>(p), bytes);
+            live_[reinterpret_cast<uintptr_t>(p)] = bytes;
+            // registered memory that was freed without let_go() lay here: the entry is the allocation's from now on
+            if (auto it = adopted_.find(reinterpret_cast<uintptr_t>(p)); it != adopted_.end()) it->second = false;
             count(bytes, true);
         }
         return {p, p, &release, c10::Device(c10::DeviceType::CPU)};
@@ -297,8 +299,10 @@ private:
         {
             std::lock_guard<std::mutex> lock(one()->mutex_);
             auto it = one()->live_.find(reinterpret_cast<uintptr_t>(p));
-            one()->count(it->second, false);
-            one()->live_.erase(it);
+            if (it != one()->live_.end()) {
+                one()->count(it->second, false);
+                one()->live_.erase(it);
+            }
         }
         std::free(p);
     }

@@ -180,11 +180,12 @@ void Arena::forget_waiting() {
 }
 
 void Arena::release_waiting(Device& device, double now) {
-    std::vector<Waiting> later;
-    for (const Waiting& w : device.waiting)
+    auto over = [&](const Waiting& w) {
         if (w.until <= now) release(w.block);
-        else later.push_back(w);
-    device.waiting.swap(later);
+        return w.until <= now;
+    };
+    auto& all = device.waiting;
+    all.erase(std::remove_if(all.begin(), all.end(), over), all.end());
 }
 
 void Arena::release(Block* block) {
@@ -308,13 +309,13 @@ Arena::Block* Arena::grow(Device& device, int index, Pool& pool, size_t size) {
     if (unchecked_ >= kHostCheckEvery) {
         unchecked_ = 0;
         if (bytes + kHostMargin > host_available()) {
-            release_cached(device);
+            release_all_cached();
             if (bytes + kHostMargin > host_available()) fail(device, index, size, Limit::Host);
         }
     }
     char* start = take_address(bytes);
     if (!start) {
-        release_cached(device);
+        release_all_cached();
         start = take_address(bytes);
         if (!start) fail(device, index, size, Limit::Address);
     }
@@ -348,6 +349,11 @@ bool Arena::release_cached(Device& device) {
         }
     }
     return any;
+}
+
+// Where the host's memory or the addresses run out: those are of all devices together.
+void Arena::release_all_cached() {
+    for (Device& device : pools_) release_cached(device);
 }
 
 char* Arena::take_address(size_t bytes) {
@@ -415,7 +421,7 @@ void Arena::reset_peak(int device) {
 void Arena::empty_cache() {
     if (forked_) return;
     std::lock_guard<std::mutex> lock(mutex_);
-    for (Device& device : pools_) release_cached(device);
+    release_all_cached();
 }
 
 std::vector<BlockState> Arena::blocks(int device) const {

@@ -149,6 +149,7 @@ private:
     Block* merge(Block* left, Block* right);
     void give_back(Block* block);
     bool release_cached(Device& device);
+    void release_all_cached();
     char* take_address(size_t bytes);
     void return_address(char* start, size_t bytes);
     OutOfMemory::Limit limit_of(const Device& device) const;

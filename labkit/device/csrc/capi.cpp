@@ -18,9 +18,9 @@ std::string& last_error() {
 
 bool valid(int device) { return device >= 0 && device < virtual_clock().devices(); }
 
-// A stream's handle, as guard.h makes it.
-int device_of(const void* stream) { return int(uintptr_t(stream) >> 32); }
-int stream_of(const void* stream) { return int(uintptr_t(stream) & 0xFFFFFFFF) - 1; }
+// A stream's handle, as guard.h makes it; null is the current device's stream 0.
+int device_of(const void* stream) { return stream ? int(uintptr_t(stream) >> 32) : labdev::current_device(); }
+int stream_of(const void* stream) { return std::max(0, int(uintptr_t(stream) & 0xFFFFFFFF) - 1); }
 
 struct RateName {
     const char* name;
@@ -271,6 +271,7 @@ double lab_launch_fused(const char* name, const LabSpan* spans, int count, const
 }
 // The same on a stream given by its handle (see guard.h), through the host queue or bypassing it.
 void lab_launch_on(const void* stream, const char* name, double device_ns, double bytes, int queued) {
+    if (!valid(device_of(stream))) return;
     virtual_clock().launch(device_of(stream), stream_of(stream),
                            {virtual_clock().intern(name), labdev::Engine::Cores, device_ns, bytes, 0}, queued != 0);
 }
@@ -292,10 +293,14 @@ const char* lab_kernel_launch(int adapter, const char* kernel, uint32_t blocks, 
 }
 // How many operators wait in the host queue in front of a stream; the newest one's name is lab_record_name(*last).
 uint32_t lab_waiting(const void* stream, uint32_t* last) {
+    *last = 0;
+    if (!valid(device_of(stream))) return 0;
     *last = virtual_clock().last_queued(device_of(stream), stream_of(stream));
     return virtual_clock().waiting(device_of(stream), stream_of(stream));
 }
-void lab_drain(const void* stream) { virtual_clock().drain(device_of(stream), stream_of(stream)); }
+void lab_drain(const void* stream) {
+    if (valid(device_of(stream))) virtual_clock().drain(device_of(stream), stream_of(stream));
+}
 // Noise on every time from now on; levels in the order of NoiseLevels, null switches it off.
 void lab_noise(uint64_t seed, const double* levels) {
     if (!levels) return virtual_clock().stop_noise();

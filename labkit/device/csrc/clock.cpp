@@ -5,7 +5,7 @@
 
 namespace labdev {
 namespace {
-constexpr size_t kRecords = 1 << 17;  // 7 MB: more than a page of trace shows, less than a training run would fill
+constexpr size_t kRecords = 1 << 17;  // 13 MB: more than a page of trace shows, less than a training run would fill
 constexpr unsigned kStreamPool = 32;  // streams a device hands out before it starts again with the first, as PyTorch's
 thread_local int tls_device = 0;
 thread_local std::vector<int> tls_streams;

@@ -106,7 +106,9 @@ Recorder::Thread& Recorder::thread() {
 }
 
 int64_t Recorder::innermost() {
-    const Thread& t = thread();
+    Thread& t = thread();
+    auto closed = [&](int64_t i) { return ranges[size_t(i)].end >= ranges[size_t(i)].start; };  // on another thread
+    while (!t.open.empty() && closed(t.open.back())) t.open.pop_back();
     return t.open.empty() ? -1 : t.open.back();
 }
 
@@ -186,6 +188,7 @@ void Recorder::push(const char* name, RangeKind kind) {
 void Recorder::pop() {
     std::lock_guard<std::recursive_mutex> lock(mutex_);
     if (!on_) return;
+    innermost();  // what another thread has closed is none of the open ones
     const std::vector<int64_t>& open = thread().open;
     const auto pushed = std::find_if(open.rbegin(), open.rend(), [&](int64_t i) {
         const auto kind = RangeKind(ranges[size_t(i)].kind);

@@ -182,3 +182,26 @@ def test_an_unordered_read_of_rows_counts_the_bytes_of_all_of_them(tmp_path, sta
     record = labkit.kernel(tmp_path / "stores.asc", entry="strided")[2](torch.zeros(1024).npu(), start, count)
     assert [f.code for f in record.findings] == ["gm-unordered"] * bool(read)
     assert f" {read} bytes" in record.report() or not read, record.report()
+
+
+@pytest.mark.parametrize("block, event", [(0, -1), (1, -1), (-1, 0), (-1, 1)])
+@pytest.mark.parametrize("call", ["IBSet", "IBWait"])
+def test_a_negative_event_or_block_has_no_mark(call, block, event):
+    text = f"""
+#include "kernel_operator.h"
+using namespace AscendC;
+extern "C" __global__ __aicore__ void marks(GM_ADDR s, int32_t block, int32_t event) {{
+    KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_MIX_AIV_1_0);
+    GlobalTensor<int32_t> sync;
+    sync.SetGlobalBuffer((__gm__ int32_t*)s, 64);
+    TPipe pipe;
+    TBuf<TPosition::VECCALC> buf;
+    pipe.InitBuffer(buf, 32);
+    LocalTensor<int32_t> work = buf.Get<int32_t>();
+    if (GetBlockIdx() == 1) {call}(sync, work, block, event);
+}}
+"""
+    seen = labkit.kernel(text=text, filename="marks.asc")[2](torch.zeros(64, dtype=torch.int32).npu(), block, event)
+    (found,) = seen.findings
+    assert (found.code, found.line, found.numbers["need"]) == ("sync-space", 12, -32) and seen.finished
+    assert found.numbers["call"] == f"{call}(blockIdx={block}, eventID={event})"

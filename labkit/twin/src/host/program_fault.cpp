@@ -79,8 +79,8 @@ void watch() {
     const char* kind = g_fault.signal == kLeft ? "exit" : "crash";
     if (g_time_up && !g_fault.signal) {
         kind = "time-out";
-        auto who = running_cores();
-        pthread_kill(who.empty() ? g_main : pthread_t(who[0].thread), SIGUSR1);
+        unsigned long one = running_thread();
+        pthread_kill(one ? pthread_t(one) : g_main, SIGUSR1);
         timespec soon{};
         clock_gettime(CLOCK_REALTIME, &soon);
         soon.tv_sec += 2;

@@ -95,11 +95,23 @@ static uint64_t mark_of(int32_t block, int32_t event, bool only_vector) {
     return (uint64_t(core->group->blocks) * (only_vector ? 1 : 2) * uint64_t(event) + uint64_t(block)) * kMark;
 }
 
+// A negative block or event has no place there; computed without a sign it would lie in front of the workspace, or wrap
+// to one that looks right.
+static bool has_mark(const SoftSync& call, const Gm& gm, const Loc& ub, int32_t block, int32_t event) {
+    if (block >= 0 && event >= 0) return true;
+    const std::string said = std::string(call.call) + "(blockIdx=" + std::to_string(block) +
+                             ", eventID=" + std::to_string(event) + ")";
+    const SoftSync negative{said.c_str(), call.here};
+    negative.room(gm, uint64_t(int64_t(std::min(block, event)) * int64_t(kMark)), ub, kMark);
+    return false;
+}
+
 void block_set(const Gm& gm, const Loc& ub, int32_t block, int32_t event, bool only_vector, Here here) {
     core->last = here;
     if (core->id.kind == Kind::AIC) return;
-    uint64_t mark = mark_of(block, event, only_vector);
     SoftSync call{"IBSet", here};
+    if (!has_mark(call, gm, ub, block, event)) return;
+    uint64_t mark = mark_of(block, event, only_vector);
     if (call.room(gm, mark + kMark, ub, kMark)) call.zeroed(gm, mark, kMark);
     Stamp at = everything_done();
     uint64_t k = key(uint32_t(block), uint32_t(event));
@@ -111,7 +123,9 @@ void block_set(const Gm& gm, const Loc& ub, int32_t block, int32_t event, bool o
 void block_wait(const Gm& gm, const Loc& ub, int32_t block, int32_t event, bool only_vector, Here here) {
     core->last = here;
     if (core->id.kind == Kind::AIC) return;
-    SoftSync{"IBWait", here}.room(gm, mark_of(block, event, only_vector) + kMark, ub, kMark);
+    SoftSync call{"IBWait", here};
+    if (!has_mark(call, gm, ub, block, event)) return;
+    call.room(gm, mark_of(block, event, only_vector) + kMark, ub, kMark);
     everything_done();
     uint64_t k = key(uint32_t(block), uint32_t(event));
     wait_until("IBWait", here, [=, group = core->group] { return group->posted(k); });

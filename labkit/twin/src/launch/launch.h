@@ -73,11 +73,8 @@ void find_unordered_in_blocks(LaunchResult&, uint32_t cores_of_a_block);
 void find_shared_lines(LaunchResult&, const std::vector<GmWrite>& stores, uint32_t cores_of_a_block);
 void add_across(LaunchResult&, const Finding&);
 
-// For a watchdog: what each running core did last. Safe to read while they run.
-struct RunningCore {
-    Core* core;
-    unsigned long thread;
-};
-std::vector<RunningCore> running_cores();
+// For a watchdog: a thread that runs a core now; if each only waits for news, one of those; 0 if there is none. Safe to
+// call while they run.
+unsigned long running_thread();
 
 }  // namespace twin

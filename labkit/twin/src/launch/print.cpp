@@ -21,7 +21,11 @@ static void print(const std::string& text) {
         if (to == std::string::npos) break;
         from = to + 1;
     }
-    if (core->output.size() > kMostOutput) core->output += "\n... (output cut here)\n";
+    if (core->output.size() <= kMostOutput) return;
+    size_t end = kMostOutput;
+    while (end && (uint8_t(core->output[end]) & 0xC0) == 0x80) end--;  // not in the middle of a character
+    core->output.resize(end);
+    core->output += "\n... (output cut here)\n";
 }
 
 void say(const char* fmt, ...) {
@@ -70,7 +74,8 @@ static std::string element(Dt t, const uint8_t* p) {
 static void dump_bytes(Dt t, const char* where, const uint8_t* p, uint32_t desc, uint32_t n, Here here) {
     std::string text = "DumpTensor desc=" + std::to_string(desc) + " line " + std::to_string(here.line) + " " + where +
                        " " + name_of(t) + "[" + std::to_string(n) + "]:";
-    for (uint32_t i = 0; i < n; i++) text += (i % 16 ? " " : "\n  ") + element(t, p + i * size_of(t));
+    for (uint32_t i = 0; i < n && text.size() <= kMostOutput; i++)  // what is more is not shown
+        text += (i % 16 ? " " : "\n  ") + element(t, p + i * size_of(t));
     print(text + "\n");
 }
 

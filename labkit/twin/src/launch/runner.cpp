@@ -290,7 +290,6 @@ void give_fault_stack() {  // the signal handler needs its own stack: the kernel
     sigaltstack(&s, nullptr);
 }
 
-// Runs the launch in a thread of its own while this one waits for its end, its fault or its deadline.
 uint64_t g_memory = 0;  // heap limit of a launch
 
 // The variables of a kernel's library as they were when it was loaded. On the device no launch, and no block, can rely
@@ -321,10 +320,10 @@ public:
             },
             this);
     }
-    void check(LaunchResult& result) {
+    void restore(LaunchResult& result, bool report) {
         auto* now = reinterpret_cast<uint8_t*>(from_);
         size_t found = 0;
-        for (size_t i = 0; i < first_.size() && found < 64; i++) {
+        for (size_t i = 0; report && i < first_.size() && found < 64; i++) {
             if (now[i] == first_[i]) continue;
             Findings one;
             one.clear(0);
@@ -333,7 +332,7 @@ public:
             found++;
             i = i / 8 * 8 + 7;
         }
-        if (found) std::copy(first_.begin(), first_.end(), now);
+        if (found || !report) std::copy(first_.begin(), first_.end(), now);
     }
 
 private:
@@ -349,6 +348,7 @@ Variables& variables_of(void* entry) {
     return all.try_emplace(info.dli_fbase, entry).first->second;
 }
 
+// Runs the launch in a thread of its own while this one waits for its end, its fault or its deadline.
 void serve(const Request& q) {
     // without effects the kernel uses no heap, but the traces need memory
     rlimit most{q.launch.effects ? g_memory : RLIM_INFINITY, RLIM_INFINITY};
@@ -405,7 +405,7 @@ void serve(const Request& q) {
         worker.join();
         if (why.empty()) {
             for (KernelEntry e : entry)
-                if (e && q.launch.checks && q.launch.effects) variables_of(reinterpret_cast<void*>(e)).check(result);
+                if (e) variables_of(reinterpret_cast<void*>(e)).restore(result, q.launch.checks && q.launch.effects);
             return answer(result);
         }
         LaunchResult none;
@@ -415,9 +415,8 @@ void serve(const Request& q) {
     const char* kind = g_fault.signal == kLeft ? "exit" : "crash";
     if (woke != 0) {  // time is up: ask one thread that runs a core where it is
         kind = "time-out";
-        auto who = running_cores();
-        if (!who.empty()) {
-            pthread_kill(pthread_t(who[0].thread), SIGUSR1);
+        if (unsigned long one = running_thread()) {
+            pthread_kill(pthread_t(one), SIGUSR1);
             timespec soon = after(2);
             while (sem_timedwait(&g_event, &soon) != 0 && errno == EINTR) {}
         }

@@ -56,7 +56,6 @@ public:
         per_block_ = l.mix.aic + l.mix.aiv;
         turned_ = l.schedule == Schedule::Worst && l.seed % 2 == 1;
         result_.cores.resize(size_t(l.blocks) * per_block_);
-        keep_ = std::max<size_t>(64, l.keep_events / result_.cores.size());
     }
     void work();
     void finish() {
@@ -79,7 +78,6 @@ private:
     const uint32_t places_;
     uint32_t per_block_ = 1;
     bool turned_ = false;  // blocks, and the cores of each, from the last to the first
-    size_t keep_ = 0;
     std::mutex lock_;
     std::condition_variable news_;
     uint32_t next_block_ = 0, open_ = 0;
@@ -246,6 +244,7 @@ void Scheduler::work() {
         current = core;
         p->fiber.resume();
         current = nullptr;
+        const bool gave_way = std::exchange(p->gave_way, false);  // here: once its block is closed p is anybody's
         uint64_t before = group_.epoch();
         size_t at = from / per_block_;
         if (p->fiber.done() && mine[at].done()) {
@@ -261,7 +260,7 @@ void Scheduler::work() {
             news_.notify_all();
         }
         // a core that polls has given way: to those that have not begun, then to the next
-        if (std::exchange(p->gave_way, false)) from = open_block(mine) ? (mine.size() - 1) * per_block_ : from + 1;
+        if (gave_way) from = open_block(mine) ? (mine.size() - 1) * per_block_ : from + 1;
     }
     {
         std::lock_guard<std::mutex> hold(lock_);
@@ -277,11 +276,11 @@ void Scheduler::work() {
 
 }  // namespace
 
-std::vector<RunningCore> running_cores() {
+unsigned long running_thread() {
     std::lock_guard<std::mutex> hold(g_lock);
-    std::vector<RunningCore> all;
-    for (auto& at : g_running) all.push_back({at.second->load(), at.first});
-    return all;
+    for (auto& at : g_running)
+        if (at.second->load()) return at.first;
+    return g_running.empty() ? 0 : g_running.front().first;
 }
 
 void run_cores(const Launch& l, LaunchResult& result, uint32_t places, int threads) {

@@ -45,7 +45,10 @@ void SoftSync::zeroed(const Gm& gm, uint64_t offset, uint64_t bytes) const {
     if (core->delayed.on) core->delayed.flush();                   // the call waits for all pipes before it looks
     for (uint64_t at = lo; at < hi; at += kMark) {
         bool own = trusted;
-        for (const GmWrite& w : core->gm_writes) own = own || (w.lo <= at && at + sizeof(int32_t) <= w.hi);
+        for (const GmWrite& w : core->gm_writes) {
+            if (own) break;
+            own = w.lo <= at && at + sizeof(int32_t) <= w.hi;
+        }
         unset += !own;
         foreign += own && *reinterpret_cast<const int32_t*>(at) != 0;
     }

@@ -1,12 +1,15 @@
 #include "launch/launch.h"
 
 #include <algorithm>
+#include <cstring>
 #include <string>
 #include <tuple>
 
 namespace twin {
 
 namespace {
+
+bool same_place(const Finding& a, const Finding& b) { return a.line == b.line && !std::strcmp(a.file, b.file); }
 
 class Search {
 public:
@@ -56,8 +59,9 @@ void find_unordered_reads(LaunchResult& result, const std::vector<GmWrite>& stor
                         .add("writer", w->block)
                         .add("bytes", r.of(w->lo, w->hi))
                         .add("other_line", w->line));
-            auto known = std::find_if(found.begin(), found.end(), [&](const Finding& f) { return f.line == r.line; });
-            if (known == found.end()) found.push_back(one.list().front());
+            const Finding& now = one.list().front();
+            auto known = std::find_if(found.begin(), found.end(), [&](const Finding& f) { return same_place(f, now); });
+            if (known == found.end()) found.push_back(now);
             else known->count++;
         }
         for (Finding& f : found) add_across(result, f);
@@ -141,9 +145,11 @@ bool stored_before(const GmStep& s, const Stores& own) {
 bool differ(const CoreResult& a, const CoreResult& b, const GmStep& s, const GmStep& w) {
     uint64_t lo = std::max(s.place.lo, w.place.lo), hi = std::min(s.place.hi, w.place.hi);
     auto in = [&](const GmWrite& x) { return x.lo < hi && lo < x.hi; };
-    for (const GmWrite& x : a.writes)
+    for (const GmWrite& x : a.writes) {
+        if (!x.known || !in(x)) continue;
         for (const GmWrite& y : b.writes)
-            if (in(x) && in(y) && x.lo < y.hi && y.lo < x.hi && x.known && y.known && !x.same_values(y)) return true;
+            if (in(y) && x.lo < y.hi && y.lo < x.hi && y.known && !x.same_values(y)) return true;
+    }
     return false;
 }
 
@@ -204,7 +210,7 @@ void find_unordered_in_blocks(LaunchResult& result, uint32_t per_block) {
 
 void add_across(LaunchResult& result, const Finding& f) {
     auto known = std::find_if(result.across.begin(), result.across.end(),
-                              [&](const Finding& o) { return o.line == f.line && o.code == f.code; });
+                              [&](const Finding& o) { return o.code == f.code && same_place(o, f); });
     if (known == result.across.end()) result.across.push_back(f);
     else known->count += f.count;
 }
