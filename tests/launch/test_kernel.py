@@ -234,6 +234,19 @@ def test_a_kernel_cannot_take_this_process_down(pair, body, code):
     assert made("by_scalar")[1](x, y, 256, 3.0).ok and torch.equal(y.cpu(), x.cpu() * 3)
 
 
+def test_an_address_is_looked_up_once(pair, monkeypatch):
+    """A finding without a call has its line from addr2line: a child for each, at each launch."""
+    raw = labkit.kernel(
+        text=HEAD
+        + 'extern "C" __global__ __aicore__ void raw(GM_ADDR x) {\n    volatile float a = ((__gm__ float*)x)[512];\n}\n',
+        filename="raw.asc",
+    )
+    asked, run = [], subprocess.run
+    monkeypatch.setattr(subprocess, "run", lambda words, **how: asked.append(words[0]) or run(words, **how))
+    findings = [[(f.code, f.line) for f in raw[1](pair[0]).findings] for _ in range(3)]
+    assert findings == [[("gm-pointer", 4)]] * 3 and asked.count("addr2line") == 1
+
+
 def test_what_a_kernel_leaks_is_gone_with_its_process(pair):
     """The next launch has all its memory again: 16 million notes of the clock need most of it."""
     body = "for (;;) { volatile char* p = new char[1 << 26]; for (int i = 0; i < (1 << 26); i += 4096) p[i] = 1; }"
