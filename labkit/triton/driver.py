@@ -185,7 +185,9 @@ class Utils:
         text = binary.decode()
         if text not in _kernels:
             author = re.search(r"^// from (.*)$", text, re.M)
-            file = f"{name}.asc" if f"{name}.asc" not in _texts else f"{name}_{len(_texts)}.asc"
+            file = f"{name}.asc"
+            if file in _texts:  # by what it says, not by how many there are: the name is part of the key in the cache
+                file = f"{name}_{hashlib.sha256(binary).hexdigest()[:8]}.asc"
             _kernels[text] = again(text, file, lambda: kernel(text=text, filename=file))
             _texts[file] = (text, author[1] if author else file)
         return text, _kernels[text], 1, 0, 1 << 20

@@ -10,6 +10,7 @@ triton = pytest.importorskip("triton")
 import triton.language as tl  # noqa: E402
 
 import labkit  # noqa: E402, F401
+from labkit.triton import driver  # noqa: E402
 from labkit.triton.refused import Refused  # noqa: E402
 
 
@@ -123,3 +124,15 @@ def test_names_that_mean_something_in_cpp():
     x = torch.zeros(1, dtype=torch.int32).npu()
     made = double[(1,)](x, 9)
     assert x.item() == 12 * 13 and "double_kernel(" in made.asm["asc"].decode()
+
+
+def test_a_kernel_of_a_name_that_is_taken_is_named_by_its_text(monkeypatch):
+    """The file's name is part of the key in the cache: by the number of kernels before, another order compiled anew."""
+    named = []
+    monkeypatch.setattr(driver, "again", lambda text, file, make: named.append(file))
+    for texts in ("ab", "acb"):
+        monkeypatch.setattr(driver, "_kernels", {})
+        monkeypatch.setattr(driver, "_texts", {})
+        for text in texts:
+            driver.Utils.load_binary("add", text.encode(), 0, 0)
+    assert named[1] == named[4] != named[3] and named[0] == named[2] == "add.asc"
