@@ -295,6 +295,16 @@ def test_expect_does_not_launch_on_hardware(pair, capsys, monkeypatch):
     assert "SKIP" in capsys.readouterr().out and not seen.findings
 
 
+def test_many_tensors_alive_are_not_gone_through_at_each_new_one(monkeypatch):
+    monkeypatch.setattr(runner, "MOST_KNOWN", 4)
+    l2, tensors, times = runner.L2(), [torch.empty(1) for _ in range(40)], 0
+    for tensor in tensors:
+        before = l2._known
+        l2.meet(tensor)
+        times += l2._known is not before
+    assert times == 3 and len(l2._known) == 40
+
+
 def test_torch_empty_is_known_to_hold_nothing(pair):
     x, y = pair
     record = made("by_scalar")[1](torch.empty(256).npu() * 0 + 1, y, 256, 1.0)
