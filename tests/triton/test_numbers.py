@@ -136,3 +136,21 @@ def test_a_kernel_of_a_name_that_is_taken_is_named_by_its_text(monkeypatch):
         for text in texts:
             driver.Utils.load_binary("add", text.encode(), 0, 0)
     assert named[1] == named[4] != named[3] and named[0] == named[2] == "add.asc"
+
+
+def test_a_loaded_file_replaces_no_other_module(tmp_path, monkeypatch):
+    import random
+    import sys
+
+    for name in ("random", "wave", "my_kernels"):
+        (tmp_path / f"{name}.py").write_text("mine = 1\n")
+    monkeypatch.delitem(
+        sys.modules, "wave", raising=False
+    )  # of the standard library; imported later it must be that one
+    made = [labkit.triton.load(tmp_path / f"{name}.py") for name in ("random", "wave", "my_kernels")]
+    assert all(module.mine == 1 for module in made) and sys.modules["random"] is random and "wave" not in sys.modules
+    assert sys.modules["my_kernels"] is made[2]
+    (tmp_path / "my_kernels.py").write_text("1 / 0\n")
+    with pytest.raises(ZeroDivisionError):
+        labkit.triton.load(tmp_path / "my_kernels.py")
+    assert sys.modules["my_kernels"] is made[2]
