@@ -24,7 +24,7 @@ from labkit.launch.kernel import Kernel, kernel
 from labkit.launch.runner import clear_l2
 
 MOST_PROGRAMS = 2**31 - 1
-MOST_RECORDS = 4096
+MOST_RECORDS = 64  # each takes 0.2 to 0.4 MB; who needs all uses recording()
 records: deque = deque(maxlen=MOST_RECORDS)  # of launches, the newest last
 launched: deque = deque(maxlen=MOST_RECORDS)  # of the same launches, what was emitted
 _recording: list[list] = []

@@ -154,3 +154,10 @@ def test_a_loaded_file_replaces_no_other_module(tmp_path, monkeypatch):
     with pytest.raises(ZeroDivisionError):
         labkit.triton.load(tmp_path / "my_kernels.py")
     assert sys.modules["my_kernels"] is made[2]
+
+
+def test_the_newest_records_alone_are_kept():
+    out = torch.zeros(13, dtype=torch.int64).npu()
+    for _ in range(70):
+        unsigned[(1,)](out, 5, 3)
+    assert len(driver.records) == len(driver.launched) == 64 and labkit.triton.last() is driver.records[-1]
