@@ -281,7 +281,7 @@ def count_launches():
     device = sys.modules.get("labkit.device")
     if device and os.environ.get("FOREIGN_LOSSES"):
         with open(os.environ["FOREIGN_LOSSES"].replace("losses", "launches"), "a", encoding="ascii") as file:
-            file.write(f"{len(device.timeline())}\n")
+            file.write(f"{device.clock().launches}\n")  # the timeline keeps the newest alone
 
 
 def ready(torch):

@@ -36,6 +36,7 @@ import subprocess
 import sys
 import tempfile
 import types
+from collections import deque
 from pathlib import Path
 from unittest import mock
 
@@ -117,6 +118,9 @@ def pytest_configure(config):
     import labkit.triton
 
     labkit.triton.install()
+    from labkit.triton import driver
+
+    driver.records = deque(maxlen=4096)  # what all launches of a test found, not the last ones alone
     from triton.runtime.autotuner import Autotuner
     from triton.runtime.jit import JITFunction
 

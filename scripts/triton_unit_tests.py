@@ -20,6 +20,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+from collections import deque
 from pathlib import Path
 
 REPO = Path(__file__).resolve().parents[1]
@@ -54,6 +55,9 @@ def pytest_configure(config):
     import labkit.triton
 
     labkit.triton.install()
+    from labkit.triton import driver
+
+    driver.records = deque(maxlen=4096)  # what all launches of a test found, not the last ones alone
 
 
 def pytest_collection_modifyitems(config, items):

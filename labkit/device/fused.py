@@ -67,6 +67,7 @@ def function(name: str) -> Any:
 
 
 _formats: dict[int, tuple[Any, int]] = {}  # by a storage's address: a weak reference to it, the format
+_most = 16  # of them, from which on those of storages that are gone are left out
 
 
 def npu_format_cast(tensor: torch.Tensor, acl_format, customize_dtype=None, input_dtype=None) -> torch.Tensor:
@@ -98,11 +99,14 @@ def npu_format_cast_(tensor: torch.Tensor, acl_format) -> torch.Tensor:
 
 
 def _in_format(tensor: torch.Tensor, acl_format: int) -> torch.Tensor:
+    global _most
     from torch.multiprocessing.reductions import StorageWeakRef
 
     storage = tensor.untyped_storage()
-    for key in [key for key, (kept, _) in _formats.items() if kept.expired()]:
-        del _formats[key]
+    if len(_formats) >= _most:
+        for key in [key for key, (kept, _) in _formats.items() if kept.expired()]:
+            del _formats[key]
+        _most = max(16, 2 * len(_formats))  # a walk over all at each cast would take longer with each weight
     _formats[storage._cdata] = (StorageWeakRef(storage), acl_format)
     _copies_keep_formats()
     return tensor

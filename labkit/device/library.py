@@ -146,6 +146,7 @@ _SIGNATURES = {  # name: (result, arguments)
     "lab_record_name": (c_char_p, [c_uint32]),
     "lab_recorder_start": (None, [c_int]),
     "lab_recorder_stop": (None, []),
+    "lab_recorder_forget": (None, []),
     "lab_recorder_on": (c_int, []),
     "lab_recorder_push": (None, [c_char_p, c_int]),
     "lab_recorder_pop": (None, []),

@@ -32,7 +32,7 @@ class Exercise:
 
     def status(self) -> Shown:
         """Title, difficulty, importance, minutes, and the state in the log."""
-        row = next(r for r in progress().rows if r.exercise == self.id)
+        row = next(r for r in progress(only=self.id).rows if r.exercise == self.id)
         s = self.spec
         return Shown(
             messages.text(

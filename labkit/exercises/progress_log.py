@@ -16,7 +16,7 @@ from pathlib import Path
 
 from labkit import messages, paths
 from labkit.exercises.order import in_order
-from labkit.exercises.spec import load, pick
+from labkit.exercises.spec import folders, load, pick
 
 OFF = ("off", "0", "none")
 PAUSE_S = 1800  # between two events, from which on the learner was not at it
@@ -167,7 +167,8 @@ class Progress:
 
 def progress(path: Path | None = None, only: str | tuple[str, ...] = "") -> Progress:
     """What the log says about every exercise of the checkout whose id begins with `only` (or one of them)."""
-    rows = {name: Row(name, pick(load(name).title)) for name in in_order() if name.startswith(only)}
+    known = folders()
+    rows = {name: Row(name, pick(load(name, known[name]).title)) for name in in_order() if name.startswith(only)}
     log = [e for e in events(path) if e["id"].startswith(only)]
     for name in sorted({e["id"] for e in log} - set(rows)):
         rows[name] = Row(name)

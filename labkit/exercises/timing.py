@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from labkit import messages
+from labkit import chips, messages
 from labkit.exercises import launch
 from labkit.exercises.cases import Case
 from labkit.exercises.diagnose import Diagnosis
@@ -105,9 +105,10 @@ _references: dict[tuple, tuple[float, dict[str, Any]]] = {}
 
 
 def reference(spec: Spec, ours: Template, case: Case) -> tuple[float, dict[str, Any]]:
-    """(microseconds, _sums) of our own solution on `case`, on the same target. Its record would keep the tensors."""
+    """(microseconds, _sums) of our own solution on `case`, on the same target and chip.
+    Its record would keep the tensors."""
     solution = ours.solution()
-    key = (spec.id, current().target, case.name, case.blocks, solution)
+    key = (spec.id, current().target, chips.chosen(), case.name, case.blocks, solution)
     if key not in _references:
         name = f"solution {spec.id}"
         kernel = launch.made_of(spec, ours.join(solution, name).text, name)

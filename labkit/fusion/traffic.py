@@ -76,10 +76,17 @@ def before(module: fx.GraphModule, inputs: Sequence) -> Run:
         run, marks = Run(), []
         with _peak(run):
             _Marking(module, marks).run(*inputs)
-        run.pieces = device.pieces()
-        for node, first, last in marks:
-            run.of[node] = run.pieces[first:last]
+        _pieces_of(run, marks)
     return run
+
+
+def _pieces_of(run: Run, marks: list[tuple]) -> None:
+    """The run's pieces and, by its marks (what, the first launch, the one behind the last), those of each node. Marks
+    count from the clock's zero; the device keeps the newest pieces alone, so of a long run the first ones are gone."""
+    run.pieces = device.pieces()
+    gone = device.clock().launches - len(run.pieces)
+    for key, first, last in marks:
+        run.of[key] = run.pieces[max(0, first - gone) : max(0, last - gone)]
 
 
 class _Marking(fx.Interpreter):
@@ -107,9 +114,7 @@ def after(module: fx.GraphModule, inputs: Sequence, groups: Sequence[Group], was
         run, marks = Run(), []
         with _peak(run):
             _Fused(module, groups, was, marks, predict).go(inputs)
-        run.pieces = device.pieces()
-        for key, first, last in marks:
-            run.of[key] = run.pieces[first:last]
+        _pieces_of(run, marks)
     return run
 
 

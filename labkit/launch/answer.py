@@ -158,14 +158,21 @@ def line_at(binary: str, offset: int) -> tuple[str, int] | None:
     )
 
 
-def _lines_at(binary: str, offset: int) -> list[tuple[str, int]]:
+def _lines_at(binary: str, offset: int) -> tuple[tuple[str, int], ...]:
     try:
-        run = subprocess.run(["addr2line", "-i", "-e", binary, hex(offset)], capture_output=True, text=True, timeout=20)
-    except (OSError, subprocess.SubprocessError):
-        return []
+        return _asked(binary, os.stat(binary).st_mtime_ns, offset)
+    except (OSError, subprocess.SubprocessError):  # not remembered: the next one may get an answer
+        return ()
+
+
+@functools.lru_cache(maxsize=4096)
+def _asked(binary: str, changed: int, offset: int) -> tuple[tuple[str, int], ...]:
+    """What addr2line says. A kernel that is launched in a loop has the same findings each time, and a child for each
+    takes longer than a small launch. changed: when the file was written, in case another one has its name now."""
+    run = subprocess.run(["addr2line", "-i", "-e", binary, hex(offset)], capture_output=True, text=True, timeout=20)
     found = []
     for entry in run.stdout.splitlines():
         path, _, line = entry.split(" (")[0].rpartition(":")
         if line.isdigit() and int(line) > 0:
             found.append((os.path.normpath(path), int(line)))
-    return found
+    return tuple(found)

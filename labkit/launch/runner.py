@@ -87,6 +87,7 @@ def is_schedule(word: str) -> bool:
     return re.fullmatch(r"program|worst(:[0-9]{1,9})?", word) is not None
 
 
+MOST_KNOWN = 4096
 SECTOR = 512  # bytes, as twin/src/clock/traffic.h keeps them
 
 
@@ -100,6 +101,7 @@ class L2:
     def __init__(self) -> None:
         self.held: list[tuple[int, int, bool]] = []
         self._known: dict[int, object] = {}  # storages that launches have seen, by their number
+        self._most = MOST_KNOWN  # entries, from which on those that are gone are left out
 
     def clear(self) -> None:
         self.held = []
@@ -123,8 +125,9 @@ class L2:
         known = self._known.get(storage._cdata)
         if known is not None and not known.expired():
             return
-        if len(self._known) > 4096:
+        if len(self._known) > self._most:
             self._known = {k: w for k, w in self._known.items() if not w.expired()}
+            self._most = max(MOST_KNOWN, 2 * len(self._known))  # with as many alive not at each new tensor
         self._known[storage._cdata] = StorageWeakRef(storage)
         self.drop(storage.data_ptr(), storage.nbytes())
 

@@ -10,6 +10,7 @@ All times are modelled. A module's numbers include those of the modules within i
 from __future__ import annotations
 
 import html
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
@@ -353,14 +354,14 @@ def _casts(task: Task) -> bool:
 
 
 def _peaks(session: Session, costs: dict[str, ModuleCost]) -> None:
-    changes = [(a.time, a.allocated, a.bytes) for a in session.allocations]
+    changes = sorted(session.allocations, key=lambda a: a.time)
+    times = [a.time for a in changes]
     for r in session.ranges:
         if r.kind != "module":
             continue
-        within = [(allocated, size) for time, allocated, size in changes if r.start <= time <= r.end]
-        if within:
-            before = within[0][0] - within[0][1]
-            costs[r.name].peak = max(costs[r.name].peak, max(allocated for allocated, _ in within) - before)
+        if within := changes[bisect_left(times, r.start) : bisect_right(times, r.end)]:
+            before = within[0].allocated - within[0].bytes
+            costs[r.name].peak = max(costs[r.name].peak, max(a.allocated for a in within) - before)
 
 
 # ---- words

@@ -177,6 +177,7 @@ def _session(own: dict[int, dict]) -> Session:
         name = _launch_name(session.tasks[task]) if task >= 0 else _APIS[api]
         session.calls.append(Call(name, thread, start, stop, waited, device, stream, within, task))
     session.allocations = _allocations(_table(library.lab_recorder_memory(), _MEMORY, n_memory))
+    library.lab_recorder_forget()
     return session
 
 

@@ -10,10 +10,12 @@ import numpy as np
 import torch
 
 from labkit import device
+from labkit.serving.input_cache import InputCache
 from labkit.serving.model import Decoder, Step, features_of
 from labkit.serving.settings import PIECES, Cost, Settings
 
 _BUCKETS = (1, 2, 4, 8, 16, 32, 64)  # rows of a recorded step
+KEPT = 64  # features that stay in host memory: 11.8 MB each, and made anew in 0.05 s
 _SPANS = (256, 512, 1024, 2048, 4096)  # keys that it looks at
 
 
@@ -68,7 +70,7 @@ class Runner:
         self.keys, self.values = self.decoder.pools(pages, settings.page)
         self._graphs: dict = {}
         self._side = torch.npu.Stream() if settings.pinned else None
-        self._host: dict[int, torch.Tensor] = {}
+        self._host = InputCache(KEPT)
 
     # ---- features
 
@@ -76,7 +78,8 @@ class Runner:
         """The features with that number: there, or where inputs are pinned, to be sent piece by piece."""
         kept = self._host.get(number)
         if kept is None:
-            kept = self._host[number] = features_of(number, self.settings.pinned)
+            kept = features_of(number, self.settings.pinned)
+            self._host.put(number, kept)
         if self._side is None:
             return Sent(kept, kept.npu(), PIECES, None)
         return Sent(kept, torch.empty(kept.shape, device="npu"), 0, None)

@@ -109,20 +109,46 @@ def element_wise(made=None) -> list[tuple[int, str]]:
     return [(int(line), how) for line, how in stated]
 
 
+_loaded: set[str] = set()  # names in sys.modules that load() gave
+
+
+def _free_name(file) -> str:
+    """What a file's module is called: as the file, or with a prefix where Python has another module of that name, as
+    for a learner's triton.py or random.py: whoever imports that one later must not get the learner's."""
+    import importlib.util
+
+    name, there = file.stem, None
+    if name in _loaded:
+        return name
+    if name in sys.modules:
+        there = getattr(sys.modules[name], "__file__", None) or "built in"
+    elif "." not in name and (spec := importlib.util.find_spec(name)) is not None:
+        there = spec.origin or "a folder"
+    return name if there in (None, str(file)) else f"labkit_loaded_{name}"
+
+
 def load(path):
     """The module of a Python file with Triton kernels, as those beside ours: load("kernels/swiglu/swiglu_triton.py").
     path: from the checkout's folder, or absolute. Raises FileNotFoundError, and what the file raises."""
     import importlib.util
-    import sys
 
     from labkit import messages, paths
 
     file = paths.repo_root() / path
     if not file.is_file():
         raise FileNotFoundError(messages.text("triton.no-file", path=file))
-    spec = importlib.util.spec_from_file_location(file.stem, file)
-    module = sys.modules[file.stem] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    name = _free_name(file)
+    spec = importlib.util.spec_from_file_location(name, file)
+    before, module = sys.modules.get(name), importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        if before is not None:
+            sys.modules[name] = before
+        raise
+    _loaded.add(name)
     return module
 
 

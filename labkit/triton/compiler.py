@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from dataclasses import dataclass, make_dataclass
 from pathlib import Path
@@ -64,10 +65,12 @@ class Known:
 Options = make_dataclass("Options", [(n, object, None) for n in ASCEND], bases=(Known,), frozen=True)
 
 
-def _sources() -> bytes:
+@functools.cache  # Triton asks for it at each compilation; what is imported does not change with its file
+def _own_digest() -> str:
     here = Path(__file__).parent
     shared = [here.parent / "codegen" / name for name in ("helpers.py", "places.py", "lines.py")]
-    return b"".join(p.read_bytes() for p in [*sorted(here.glob("*.py")), *shared])
+    whole = b"".join(p.read_bytes() for p in [*sorted(here.glob("*.py")), *shared])
+    return hashlib.sha256(whole).hexdigest()
 
 
 class AscendCBackend(BaseBackend):
@@ -80,7 +83,7 @@ class AscendCBackend(BaseBackend):
 
     def hash(self) -> str:
         """Of everything that the text depends on: Triton's cache would serve a stale one."""
-        return hashlib.sha256(_sources()).hexdigest()
+        return _own_digest()
 
     def parse_options(self, options: dict) -> Options:
         known = Options.__dataclass_fields__

@@ -24,7 +24,7 @@ from labkit.launch.kernel import Kernel, kernel
 from labkit.launch.runner import clear_l2
 
 MOST_PROGRAMS = 2**31 - 1
-MOST_RECORDS = 4096
+MOST_RECORDS = 64  # each takes 0.2 to 0.4 MB; who needs all uses recording()
 records: deque = deque(maxlen=MOST_RECORDS)  # of launches, the newest last
 launched: deque = deque(maxlen=MOST_RECORDS)  # of the same launches, what was emitted
 _recording: list[list] = []
@@ -185,7 +185,9 @@ class Utils:
         text = binary.decode()
         if text not in _kernels:
             author = re.search(r"^// from (.*)$", text, re.M)
-            file = f"{name}.asc" if f"{name}.asc" not in _texts else f"{name}_{len(_texts)}.asc"
+            file = f"{name}.asc"
+            if file in _texts:  # by what it says, not by how many there are: the name is part of the key in the cache
+                file = f"{name}_{hashlib.sha256(binary).hexdigest()[:8]}.asc"
             _kernels[text] = again(text, file, lambda: kernel(text=text, filename=file))
             _texts[file] = (text, author[1] if author else file)
         return text, _kernels[text], 1, 0, 1 << 20

@@ -11,7 +11,7 @@ import types
 
 import pytest
 
-from labkit.build import bisheng, compiler, headers
+from labkit.build import bisheng, compiler, headers, runtime
 from labkit.build.compiler import ToolError
 from labkit.source import lowering
 from labkit.source.errors import CompileError
@@ -30,6 +30,10 @@ INFO = "package_name=Ascend-cann-toolkit\nversion={version}\ninnerversion=V100\n
 
 @pytest.fixture(autouse=True)
 def clean(tmp_path, monkeypatch):
+    (
+        runtime.runner(),
+        headers.include_dirs(),
+    )  # kept for the process: made later, their paths would be those of this test
     monkeypatch.setenv("LABKIT_CACHE", str(tmp_path / "cache"))
     for name in ("ASCEND_HOME_PATH", "ASCEND_TOOLKIT_HOME"):
         monkeypatch.delenv(name, raising=False)

@@ -14,13 +14,17 @@ import pytest
 
 from labkit import messages
 from labkit.build import cache as build_cache
-from labkit.build import compiler, includes
+from labkit.build import compiler, headers, includes, runtime
 from labkit.build.process import TooSlow, Workers, c_locale
 from labkit.source.errors import CompileError
 
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path, monkeypatch):
+    (
+        runtime.runner(),
+        headers.include_dirs(),
+    )  # kept for the process: made later, their paths would be those of this test
     monkeypatch.setenv("LABKIT_CACHE", str(tmp_path / "cache"))
     return tmp_path / "cache" / "build"
 

@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from labkit.build import compiler, headers, precompiled
+from labkit.build import compiler, headers, precompiled, runtime
 from labkit.build.diagnostics import CompileError
 from labkit.build.process import Workers, c_locale
 from labkit.source import lowering
@@ -31,6 +31,10 @@ def folder(tmp_path_factory):
 @pytest.fixture(autouse=True)
 def cache(folder, monkeypatch):
     """One for this file: a precompiled header takes half a second."""
+    (
+        runtime.runner(),
+        headers.include_dirs(),
+    )  # kept for the process: made later, their paths would be those of this file
     monkeypatch.setenv("LABKIT_CACHE", str(folder / "cache"))
     return folder / "cache" / "build"
 

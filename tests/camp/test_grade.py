@@ -229,14 +229,12 @@ def test_an_exception_here_is_the_submissions_where_our_own_solution_has_none(tm
             raise TypeError("unhashable")
         return examine(spec, source, *rest, **named)
 
-    monkeypatch.setattr(judge, "examine", only_theirs)
-    grade._ours_passes.cache_clear()
+    monkeypatch.setattr(grade, "_passing", set())
+    monkeypatch.setattr(judge, "examine", lambda *a, **k: 1 / 0)
+    assert grade.grade(tmp_path)[0].state == "ERROR"
+    monkeypatch.setattr(judge, "examine", only_theirs)  # what failed has passed: no earlier answer stands
     made = grade.grade(tmp_path)[0]
     assert (made.state, made.diagnosis) == ("FAIL", "odd-value") and "unhashable" in made.lines[0]
-    monkeypatch.setattr(judge, "examine", lambda *a, **k: 1 / 0)
-    grade._ours_passes.cache_clear()
-    assert grade.grade(tmp_path)[0].state == "ERROR"
-    grade._ours_passes.cache_clear()
 
 
 def test_a_drawn_part_of_the_trial():

@@ -96,6 +96,28 @@ def test_formats_are_kept_and_change_no_value():
     assert torch_npu.get_npu_format(x) == 2 and torch_npu.get_npu_format(nz) == torch_npu.get_npu_format(nz[1:]) == 29
 
 
+def test_many_formats_are_not_gone_through_at_each_cast(monkeypatch):
+    import torch_npu
+
+    from labkit.device import fused
+
+    x, walks = draw(16, 16).npu(), []
+
+    class Counted(dict):
+        def items(self):
+            walks.append(len(self))
+            return super().items()
+
+    monkeypatch.setattr(fused, "_formats", Counted())
+    monkeypatch.setattr(fused, "_most", 16)
+    kept = [torch_npu.npu_format_cast(x, 29) for _ in range(100)]
+    assert walks == [16, 32, 64] and all(torch_npu.get_npu_format(one) == 29 for one in kept)
+    del kept
+    for _ in range(29):
+        torch_npu.npu_format_cast(x, 29)
+    assert len(fused._formats) < 9
+
+
 def test_storages_share_memory():
     import torch_npu
     from torch_npu.utils import get_part_combined_tensor, is_combined_tensor_valid, npu_combine_tensors

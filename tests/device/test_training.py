@@ -240,7 +240,9 @@ def test_old_tensor_types():
     assert torch.npu.LongTensor([1, 2]).tolist() == [1, 2] and torch.npu.HalfTensor(x).dtype == torch.float16
 
 
-def test_switches():
+def test_switches(monkeypatch):
+    for switch in (torch.npu.conv, torch.npu.matmul):
+        monkeypatch.setattr(switch, "allow_hf32", switch.allow_hf32)  # put back behind the test
     torch.npu.conv.allow_hf32 = False
     torch.npu.matmul.allow_hf32 = True
     with pytest.raises(AttributeError, match="no setting"):

@@ -200,6 +200,13 @@ def test_ours_against_yours():
     assert result.passed and f"{result.time_us:.2f} us, modelled; ours {result.time_us:.2f} us" in str(result)
 
 
+def test_ours_is_timed_on_the_chip_of_yours(monkeypatch):
+    first = check("fx_tail", solution("fx_tail")).time_us
+    monkeypatch.setenv("LABKIT_CHIP", "910B4")
+    result = check("fx_tail", solution("fx_tail"))
+    assert result.time_us != first and f"ours {result.time_us:.2f} us" in str(result)
+
+
 def test_the_order_is_that_of_the_notebooks(monkeypatch):
     names = order.in_order()
     assert names.index("add_copies") < names.index("add_case_repair") < names.index("tail_split")

@@ -13,7 +13,19 @@ import pytest
 from places import FIXTURES
 
 import labkit
-from labkit.exercises import Case, CheckFailed, Out, SpecError, check, exercise, hint, predict, session
+from labkit.exercises import (
+    Case,
+    CheckFailed,
+    Out,
+    SpecError,
+    check,
+    exercise,
+    hint,
+    predict,
+    progress_log,
+    session,
+    spec,
+)
 from labkit.exercises import progress as progress_table
 from labkit.exercises.judge import examine, forget
 from labkit.exercises.progress_log import events, log_path, record
@@ -505,6 +517,14 @@ def test_the_log_and_the_table():
         progress_table()
     )
     assert "fx_share" in table._repr_mimebundle_()["text/html"] and labkit.progress is not None
+
+
+def test_who_reads_all_exercises_looks_for_none_of_them(monkeypatch):
+    one = exercise("fx_share")
+    monkeypatch.setattr(spec, "_folder", lambda name: pytest.fail("each operator's folder looked into for one id"))
+    assert len(spec.load_all()) == len(folders()) == len(progress_table().rows)
+    monkeypatch.setattr(progress_log, "load", lambda name, *_: load(name, *_) if name == one.id else pytest.fail(name))
+    assert "not tried" in str(one.status())
 
 
 def test_a_pass_stays_a_pass_and_torn_lines_are_left_out():

@@ -15,6 +15,7 @@ from torch.nn import functional as F  # noqa: E402
 
 import labkit.device as device  # noqa: E402
 from labkit import chips, fusion  # noqa: E402
+from labkit.fusion import traffic  # noqa: E402
 
 pytestmark = simulated
 
@@ -291,3 +292,11 @@ def test_what_cannot_be_captured_says_why():
 
     with pytest.raises(RuntimeError, match="torch.export"):
         fusion.analyze(Decides(), torch.randn(4))
+
+
+def test_of_a_long_run_the_first_pieces_are_gone(monkeypatch):
+    monkeypatch.setattr(device, "pieces", lambda: ["third", "fourth", "fifth"])
+    monkeypatch.setattr(device, "clock", lambda: device.Clock(0.0, 0.0, 5))
+    run = traffic.Run()
+    traffic._pieces_of(run, [("a", 0, 2), ("b", 1, 4), ("c", 4, 5)])
+    assert run.of == {"a": [], "b": ["third", "fourth"], "c": ["fifth"]}

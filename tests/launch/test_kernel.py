@@ -266,6 +266,19 @@ def test_a_dump_is_cut_where_the_output_ends():
     assert said.endswith("\n... (output cut here)\n") and len(said) < 65 << 10
 
 
+def test_an_address_is_looked_up_once(pair, monkeypatch):
+    """A finding without a call has its line from addr2line: a child for each, at each launch."""
+    raw = labkit.kernel(
+        text=HEAD
+        + 'extern "C" __global__ __aicore__ void raw(GM_ADDR x) {\n    volatile float a = ((__gm__ float*)x)[512];\n}\n',
+        filename="raw.asc",
+    )
+    asked, run = [], subprocess.run
+    monkeypatch.setattr(subprocess, "run", lambda words, **how: asked.append(words[0]) or run(words, **how))
+    findings = [[(f.code, f.line) for f in raw[1](pair[0]).findings] for _ in range(3)]
+    assert findings == [[("gm-pointer", 4)]] * 3 and asked.count("addr2line") == 1
+
+
 def test_what_a_kernel_leaks_is_gone_with_its_process(pair):
     """The next launch has all its memory again: 16 million notes of the clock need most of it."""
     body = "for (;;) { volatile char* p = new char[1 << 26]; for (int i = 0; i < (1 << 26); i += 4096) p[i] = 1; }"
@@ -312,6 +325,16 @@ def test_expect_does_not_launch_on_hardware(pair, capsys, monkeypatch):
     with labkit.expect("gm-overlap") as seen:
         k[2](*pair, 256, 1.0)
     assert "SKIP" in capsys.readouterr().out and not seen.findings
+
+
+def test_many_tensors_alive_are_not_gone_through_at_each_new_one(monkeypatch):
+    monkeypatch.setattr(runner, "MOST_KNOWN", 4)
+    l2, tensors, times = runner.L2(), [torch.empty(1) for _ in range(40)], 0
+    for tensor in tensors:
+        before = l2._known
+        l2.meet(tensor)
+        times += l2._known is not before
+    assert times == 3 and len(l2._known) == 40
 
 
 def test_torch_empty_is_known_to_hold_nothing(pair):

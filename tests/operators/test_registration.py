@@ -334,9 +334,10 @@ def test_an_unknown_kernel_is_named():
 def test_the_command_on_a_node(monkeypatch, tmp_path):
     from types import SimpleNamespace
 
-    from labkit.build import bisheng
+    from labkit.build import bisheng, headers
     from labkit.operators import build
 
+    headers.include_dirs()  # kept for the process: made later, its paths would be those of this test
     monkeypatch.setenv("LABKIT_CACHE", str(tmp_path))
     monkeypatch.setitem(sys.modules, "torch_npu", SimpleNamespace(__file__="/site/torch_npu/__init__.py"))
     monkeypatch.setattr(bisheng, "find_root", lambda: Path("/cann"))

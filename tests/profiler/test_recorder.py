@@ -11,7 +11,7 @@ from torch import nn
 import labkit
 from labkit import chips
 from labkit.profiler.events import Session, TensorFacts
-from labkit.profiler.recorder import Recorder
+from labkit.profiler.recorder import Recorder, _numbers
 
 pytestmark = pytest.mark.usefixtures("npu")
 
@@ -310,3 +310,12 @@ def test_a_range_that_is_open_at_either_end():
     s = recorded(lambda: (inner.__enter__(), x.exp()))
     inner.__exit__(None, None, None)
     assert s.ranges[0].name == "inner" and s.ranges[0].end >= s.ranges[1].end
+
+
+def test_what_was_read_is_given_up():
+    x = torch.ones(8).npu()
+    for _ in range(2):
+        recorder = Recorder(shapes=True, memory=True)
+        recorder.start()
+        (x + x).sum()
+        assert len(recorder.stop().tasks) == 2 and not any(_numbers()[0][:6])

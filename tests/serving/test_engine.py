@@ -17,6 +17,7 @@ if device.mode() != "sim":
     pytest.skip("the times are the simulated device's", allow_module_level=True)
 
 from labkit.serving import NAIVE, Decoder, Engine, StepTimes, ladder, load, simulate, step_times
+from labkit.serving import runner as running
 from labkit.serving.model import chain
 from labkit.serving.settings import Request
 
@@ -156,6 +157,15 @@ def test_nothing_is_leaked_by_requests_that_come_and_go(decoder):
         gc.collect()
         counts.append(torch.npu.memory_allocated())
     assert counts[2] <= counts[1]  # what other tests have left may go at any time; a leak of ours only grows
+
+
+def test_features_in_host_memory_are_bounded(decoder, monkeypatch):
+    monkeypatch.setattr(running, "KEPT", 2)
+    one = running.Runner(NAIVE, decoder)
+    first = one.fetch(1).host
+    for number in (2, 3):
+        one.fetch(number)
+    assert len(one._host) == 2 and torch.equal(one.fetch(1).host, first)
 
 
 def test_rows_written_in_place_cost_what_they_are():

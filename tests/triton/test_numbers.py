@@ -10,6 +10,7 @@ triton = pytest.importorskip("triton")
 import triton.language as tl  # noqa: E402
 
 import labkit  # noqa: E402, F401
+from labkit.triton import driver  # noqa: E402
 from labkit.triton.refused import Refused  # noqa: E402
 
 
@@ -123,3 +124,40 @@ def test_names_that_mean_something_in_cpp():
     x = torch.zeros(1, dtype=torch.int32).npu()
     made = double[(1,)](x, 9)
     assert x.item() == 12 * 13 and "double_kernel(" in made.asm["asc"].decode()
+
+
+def test_a_kernel_of_a_name_that_is_taken_is_named_by_its_text(monkeypatch):
+    """The file's name is part of the key in the cache: by the number of kernels before, another order compiled anew."""
+    named = []
+    monkeypatch.setattr(driver, "again", lambda text, file, make: named.append(file))
+    for texts in ("ab", "acb"):
+        monkeypatch.setattr(driver, "_kernels", {})
+        monkeypatch.setattr(driver, "_texts", {})
+        for text in texts:
+            driver.Utils.load_binary("add", text.encode(), 0, 0)
+    assert named[1] == named[4] != named[3] and named[0] == named[2] == "add.asc"
+
+
+def test_a_loaded_file_replaces_no_other_module(tmp_path, monkeypatch):
+    import random
+    import sys
+
+    for name in ("random", "wave", "my_kernels"):
+        (tmp_path / f"{name}.py").write_text("mine = 1\n")
+    monkeypatch.delitem(
+        sys.modules, "wave", raising=False
+    )  # of the standard library; imported later it must be that one
+    made = [labkit.triton.load(tmp_path / f"{name}.py") for name in ("random", "wave", "my_kernels")]
+    assert all(module.mine == 1 for module in made) and sys.modules["random"] is random and "wave" not in sys.modules
+    assert sys.modules["my_kernels"] is made[2]
+    (tmp_path / "my_kernels.py").write_text("1 / 0\n")
+    with pytest.raises(ZeroDivisionError):
+        labkit.triton.load(tmp_path / "my_kernels.py")
+    assert sys.modules["my_kernels"] is made[2]
+
+
+def test_the_newest_records_alone_are_kept():
+    out = torch.zeros(13, dtype=torch.int64).npu()
+    for _ in range(70):
+        unsigned[(1,)](out, 5, 3)
+    assert len(driver.records) == len(driver.launched) == 64 and labkit.triton.last() is driver.records[-1]

@@ -1,6 +1,7 @@
 #include "recorder.h"
 
 #include <algorithm>
+#include <type_traits>
 
 namespace labdev {
 namespace {
@@ -90,6 +91,13 @@ void Recorder::stop() {
         ranges[size_t(tracebacks_[i].first)].stack = it->second;
     }
     tracebacks_.clear();
+}
+
+void Recorder::forget() {
+    std::lock_guard<std::recursive_mutex> lock(mutex_);
+    if (on_) return;
+    const auto give_up = [](auto&... all) { ((all = std::decay_t<decltype(all)>()), ...); };
+    give_up(ranges, tasks, calls, memory, stacks, texts, known_);  // clear() would keep the memory
 }
 
 // ---- threads, times, texts
@@ -243,6 +251,7 @@ using labdev::Recorder;
 
 void lab_recorder_start(int wishes) { Recorder::one().start(wishes); }
 void lab_recorder_stop() { Recorder::one().stop(); }
+void lab_recorder_forget() { Recorder::one().forget(); }
 int lab_recorder_on() { return Recorder::one().on(); }
 void lab_recorder_push(const char* name, int kind) { Recorder::one().push(name, labdev::RangeKind(kind)); }
 void lab_recorder_pop() { Recorder::one().pop(); }

@@ -58,6 +58,7 @@ public:
 
     void start(int wishes);
     void stop();
+    void forget();  // what was recorded, when Python has read it: a long recording is hundreds of MB
     bool on() const { return on_; }
 
     // Ranges that Python opens and closes itself: modules, marks.
