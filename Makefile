@@ -9,8 +9,8 @@ BOOTSTRAP = @command -v $(PYTHON) >/dev/null || { echo "Not found: $(PYTHON). In
 help:
 	@echo "make lab        set up once, then open the workbook in JupyterLab"
 	@echo "make run        run the whole workbook and write an HTML report"
-	@echo "make test       every check"
-	@echo "make check      formats and the quick tests, for the inner loop: less than a minute"
+	@echo "make test       the checks; of the slowest ones a share"
+	@echo "make check      formats and the quick tests, for the inner loop: one to three minutes"
 	@echo "make build      build the twin and the simulated device now rather than at first use"
 	@echo "make doctor     what this machine has, what it lacks, and the command that mends it"
 	@echo "make clean      remove what was built; make distclean also removes ./.venv"

@@ -1,4 +1,4 @@
-"""make check: formats, rules and the quick tests, in less than a minute once the twin is built.
+"""make check: formats, rules and the quick tests, in one to three minutes once the twin is built.
 
     python scripts/check.py [pytest's arguments]
 

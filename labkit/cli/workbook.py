@@ -93,7 +93,7 @@ def journey(out: Annotated[Optional[Path], typer.Argument(help="An SVG file for 
 
 
 @commands.command()
-def board(stage: Annotated[str, typer.Argument(help="00 to 06; all without one.")] = "") -> None:
+def board(stage: Annotated[str, typer.Argument(help="00 to 09; all without one.")] = "") -> None:
     """Your notebooks and exercises: passed, tried, open."""
     from labkit.book.board import snapshot
 

@@ -40,7 +40,7 @@ def test_no_row_is_stale():
     assert len(table) >= ROWS, sorted(set(specs) - set(table))
 
 
-ROWS = 29
+ROWS = 31
 
 
 def test_a_digest_changes_with_the_solution():
