@@ -70,7 +70,8 @@ def __dir__() -> list[str]:
 from labkit.device import import_hook as _hook  # noqa: E402
 
 _hook.PROVIDERS["profiler"] = "labkit.profiler.torch_npu_modules"
-_hook.BEHIND += ["labkit.profiler.torch_profiler", "labkit.triton.inductor"]
+_hook.BEHIND += ["labkit.profiler.torch_profiler"]
+_hook.TOUCHED["torch._inductor.compile_fx"] = "labkit.triton.inductor"
 _hook.watch()
 
 import sys as _sys  # noqa: E402

@@ -17,6 +17,9 @@ from collections.abc import Callable
 PROVIDERS: dict[str, str] = {}
 # Modules of later rooms whose install() is called behind the simulated device's.
 BEHIND: list[str] = []
+# Modules of PyTorch, and of each the later room's module whose touch(module) is called as soon as it is there. The room
+# is imported no earlier: Triton and sympy would cost every program a second.
+TOUCHED: dict[str, str] = {}
 
 
 class _Loader(importlib.abc.Loader):

@@ -58,6 +58,8 @@ def install() -> None:
     _stand_in(npu)
     for later in import_hook.BEHIND:
         importlib.import_module(later).install()
+    for name, room in import_hook.TOUCHED.items():
+        import_hook.after_import(name, lambda module, room=room: importlib.import_module(room).touch(module))
     if os.environ.get("TORCH_TRANSFER_TO_NPU") == "1":  # as torch_npu does when it is imported
         importlib.import_module("torch_npu.contrib.transfer_to_npu")
 

@@ -31,7 +31,6 @@ import warnings
 from unittest import mock
 
 from labkit import messages
-from labkit.device.import_hook import after_import
 
 TESTED = "2.13"
 MOST_TRIES = 24
@@ -82,11 +81,6 @@ class RefusedKernel(RuntimeError):
     """A kernel that Inductor wrote and labkit.triton does not take."""
 
 
-def install() -> None:
-    """Has torch.compile's default backend write kernels for npu as soon as Inductor is imported."""
-    after_import("torch._inductor.compile_fx", touch)
-
-
 def absent() -> str:
     """Why Inductor cannot write kernels here; "" where it can."""
     from labkit import triton as plugin
@@ -101,6 +95,7 @@ def absent() -> str:
 
 
 def touch(compile_fx) -> None:
+    """Has torch.compile's default backend write kernels for npu."""
     import torch
 
     inner = compile_fx.compile_fx
