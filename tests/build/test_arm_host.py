@@ -47,9 +47,9 @@ launch("kernels/matmul/cube.asc", "cube_product<2>", 1, np.zeros((80, 64), np.fl
 """
 
 
-# Four minutes, most of them a second compiler's over the whole twin: in one of three states of what it is made of.
+# Four minutes, most of them a second compiler's over the whole twin: in one of six states of what it is made of.
 @pytest.mark.skipif(
-    not one_in(3, "arm", [ROOT / "labkit" / "twin", ROOT / "scripts"]),
+    not one_in(6, "arm", [ROOT / "labkit" / "twin", ROOT / "scripts"]),
     reason="Not this time: LABKIT_DRAWN=all runs it.",
 )
 @pytest.mark.skipif(bool(arm_host.missing()), reason=f"not here: {', '.join(arm_host.missing())}")
