@@ -151,30 +151,30 @@ def test_in_the_place_of_the_devices_own(installed, way):
     mask[..., 0] = True
     (grad, *_), wanted, sizes = backward_of(q, k, v, mask, False, HALF)
     on = leaves(q, k, v)
-    launches = len(launched())
+    before = labkit.device.clock().launches
     out = ways(4, 80)[way](*on, mask.npu())
     close(out, GOLD.attention(q, k, v, mask).half(), 1.5, GOLD.terms(q, k, v, mask))
     out.backward(grad.npu())
     checked(on, wanted, sizes)
-    new = [name for name in launched()[launches:] if name.startswith(("attention", "short_attention"))]
+    new = [name for name in launched(before) if name.startswith(("attention", "short_attention"))]
     assert [name.partition("<")[0].partition("[")[0] for name in new] == KERNELS
 
 
 KERNELS = ["short_attention", "attention_grad_queries", "attention_grad_keys"]
 
 
-def launched() -> list[str]:
-    return [entry.name for entry in labkit.device.timeline()]
+def launched(since: int) -> list[str]:
+    return [entry.name for entry in labkit.device.timeline_since(since)]
 
 
 def test_what_does_not_fit_goes_the_old_way(installed):
     q, k, v, *_ = prompt(1, 2, 2, 20, 30, 24, None, HALF)  # 24 is no multiple of 16
-    before = len(launched())
+    before = labkit.device.clock().launches
     close(F.scaled_dot_product_attention(q.npu(), k.npu(), v.npu()), GOLD.attention(q, k, v).half(), 4, 1.0)
     wide = [t.float().npu() for t in prompt(1, 2, 2, 20, 30, 64, None, HALF)[:3]]
     F.scaled_dot_product_attention(*wide, dropout_p=0.5)
-    assert not [name for name in launched()[before:] if name.startswith(("attention", "short_attention"))]
+    assert not [name for name in launched(before) if name.startswith(("attention", "short_attention"))]
     ATTENTION.uninstall()
     fits = [t.npu() for t in prompt(1, 2, 2, 20, 30, 64, None, HALF)[:3]]
     F.scaled_dot_product_attention(*fits)
-    assert not [name for name in launched()[before:] if name.startswith(("attention", "short_attention"))]
+    assert not [name for name in launched(before) if name.startswith(("attention", "short_attention"))]
