@@ -96,10 +96,8 @@ def _differences(old: dict, new: dict):
     for part in ("ns", "sums"):
         for key in sorted({*old[part], *new[part]}):
             a, b = old[part].get(key, 0), new[part].get(key, 0)
-            # where a long session's tensors lie moves a sum of hundreds of blocks in its sixth figure: 3 ns of 7 ms
-            near = part == "sums" and key.startswith("busy") and abs(a - b) <= 1e-5 * max(a, b)
-            if a != b and not near:
-                yield f"{part} {key}: {a:.9g}, now {b:.9g}"
+            if a != b:
+                yield f"{part} {key}: {a:g}, now {b:g}"
     for key in ("instructions", "ub"):
         if old[key] != new[key]:
             yield f"{key}: {old[key]}, now {new[key]}"
