@@ -171,3 +171,27 @@ def test_messages_are_found_from_any_folder(tmp_path):
     done = subprocess.run([sys.executable, "-m", "labkit", "kernels"], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert messages.has("doctor.python") and Path(labkit.__file__).is_file()
+
+
+def test_confined_says_the_level_and_why_it_is_no_better(monkeypatch):
+    from labkit.camp import confine
+
+    lacking = confine.Offers("landlock", landlock=3, missing=("no bwrap in PATH", "user namespaces are switched off"))
+    monkeypatch.setattr(confine, "offers", lambda: lacking)
+    shown = runner.invoke(cli.app, ["confined"])
+    assert shown.exit_code == 0 and shown.output.splitlines() == [
+        "landlock, Landlock 3, no seccomp, processes limited by the watch",
+        *lacking.missing,
+    ]
+
+
+def test_cmake_dir_is_what_a_shell_sources():
+    found = run("cmake-dir")
+    assert found.returncode == 0 and found.stderr == ""
+    home = subprocess.run(
+        ["bash", "-c", f'source "{found.stdout.strip()}/set_env.sh" && echo "$ASCEND_HOME_PATH"'],
+        capture_output=True,
+        text=True,
+    )
+    assert home.stdout == found.stdout, home.stderr
+    assert (Path(found.stdout.strip()) / "bin" / "bisheng").exists()

@@ -105,7 +105,8 @@ def _judged(path, source: str, script: Path, runs: _Runs) -> Verdict:
     seen.memory = cache.about_memory(text, output)
     if seen.regions and (seen.memory or judging.takes_turns(text, seen, str(script))):
         seen.cold = runs.run("--cold")[0]["regions"]
-        if cache.claims_memory(text, output) and not list(cache.warmed(judging.Case(text, seen, str(script)))):
+        warm = list(cache.warmed(judging.Case(text, seen, str(script))))
+        if cache.picks_rows(seen.regions) if warm else cache.claims_memory(text, output):
             seen.held = runs.run("--held")[0]["regions"]
     if any(r["first"] or r["graphs"] for r in seen.regions):
         late, said = runs.run("--slow-first")

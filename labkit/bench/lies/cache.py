@@ -9,6 +9,7 @@ from statistics import median
 from labkit.bench.lies import words
 from labkit.bench.lies.case import Case, Finding, place_of, signature
 from labkit.bench.lies.reading import Text, says
+from labkit.bench.lies.touched import GATHERS
 
 LONGER, EVEN = 1.08, 1.03  # what an empty L2 costs: from here on it is a finding; up to here it is nothing
 _HELD = 0.9  # of an input, in the L2 when the operator begins
@@ -36,12 +37,27 @@ def warmed(c: Case) -> Iterator[Finding]:
         yield from _held(c)
 
 
+def picks_rows(regions: list[dict]) -> bool:
+    """Does one of them take rows of a table, of which the model does not know which?"""
+    return any(n.rpartition("::")[2] in GATHERS for r in regions for n in r["names"])
+
+
+def _rows_elsewhere(c: Case) -> set[tuple]:
+    """What picks rows that the L2 has not held, whatever the model says of them."""
+    held = defaultdict(list)
+    for r in c.seen.held or ():
+        if picks_rows([r]) and r["held"] is not None:
+            held[place_of(r), signature(r)].append(r["held"])
+    return {key for key, shares in held.items() if median(shares) < _HELD}
+
+
 def _slower(c: Case) -> Iterator[Finding]:
+    elsewhere = _rows_elsewhere(c)
     cold = defaultdict(list)
     for r in c.seen.cold or ():
         cold[place_of(r), signature(r)].append(r["busy_us"])
     for key, group in c.groups.items():
-        if group[0]["kernels"] and cold.get(key):
+        if group[0]["kernels"] and cold.get(key) and key not in elsewhere:
             warm, without = median(r["busy_us"] for r in group), median(cold[key])
             emptied = sum(r["busy_us"] * EVEN > without for r in group)  # by the script itself, beside the others
             if warm and without > LONGER * warm and emptied < len(group) / 4:

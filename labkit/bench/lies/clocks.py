@@ -12,9 +12,9 @@ import dataclasses
 import datetime
 import functools
 import gc
+import linecache
 import numbers
 import os
-import re
 import statistics
 import sys
 import time
@@ -24,6 +24,7 @@ from collections.abc import KeysView, ValuesView
 from dataclasses import dataclass
 from types import GeneratorType
 
+from labkit.bench.lies.words import decimals
 from labkit.device.library import lib
 
 READING_NS = 40.0  # what a reading of the clock costs the host here; two readings are never at the same time
@@ -123,10 +124,13 @@ class Notes:
             )  # fmt: skip
         return key
 
-    def compares(self, keys) -> None:
-        """Regions, or none for a plain reading of the clock, are compared by the line that is running."""
+    def compares(self, value, other) -> None:
+        """The line that is running compares two numbers, regions or plain readings. What it sorts are samples."""
         frame = sys._getframe(2)
-        self.compared.setdefault((frame.f_code.co_filename, frame.f_lineno), set()).update(keys)
+        place = frame.f_code.co_filename, frame.f_lineno
+        self.compared.setdefault(place, set()).update(getattr(value, "keys", ()))
+        if hasattr(other, "keys") and ".sort(" in linecache.getline(*place):
+            self.touch(value, other, among=True)
 
     def touch(self, *values, among: bool = False) -> None:
         """These values reach a statistic or the output. among: others reach it with them."""
@@ -210,11 +214,6 @@ class _Compiled:
 COMPILED = _Compiled()
 
 
-def decimals(text: str) -> list[float]:
-    """The decimal numbers of a text."""
-    return [float(n) for n in re.findall(r"\d+\.\d+(?:e[+-]?\d+)?", re.sub(r"(?<=\d),(?=\d{3}(?!\d))", "", text))]
-
-
 def _arithmetic(plain, name: str):
     """An operation with real numbers; NotImplemented with an array, a tensor, a timedelta: they know what to do."""
     operation = getattr(plain, name)
@@ -270,7 +269,7 @@ def _shown(plain):
 def _compared(plain):
     def compare(name: str):
         def made(self, other):
-            NOTES.compares(getattr(self, "keys", ()))
+            NOTES.compares(self, other)
             return getattr(plain, name)(self, other)
 
         return made

@@ -28,9 +28,9 @@ from labkit.bench.lies.case import (
     sides_of,
     signature,
 )  # fmt: skip
-from labkit.bench.lies.clocks import decimals
 from labkit.bench.lies.mismatch import mismatched, restored
 from labkit.bench.lies.reading import Text, names_outliers, says
+from labkit.bench.lies.words import decimals
 
 # From which share of the reported time on something is a finding: what a careful reader would call the result wrong.
 _WAIT, _DRAIN, _COPY, _RANDOM, _FILLED, _QUANTUM, _PENDING = 0.05, 0.2, 0.05, 0.10, 0.25, 0.02, 0.05
@@ -152,7 +152,8 @@ def _waits(c: Case) -> Iterator[Finding]:
         if losses and 2 * len(losses) <= ending[str(losses[0][0]["end_line"]), signature(losses[0][0])]:
             continue
         losses = [loss for loss in losses if not answers_request(c, loss[0]) and not _beside(c, loss[0])]
-        if says(words.WAITED, c.seen.output):  # a call and its wait, and the report says so
+        called = says(words.CALL, c.seen.output) and not says(words.NO_CALL, c.seen.output)
+        if called or says(words.WAITED, c.seen.output):  # a call and its wait, and the report says so
             losses = [loss for loss in losses if loss[0]["waits_before_last"]]
         if says(words.GAPS, c.claims):  # the time between two events holds them, and the report says so
             losses = [loss for loss in losses if loss[0]["kind"] != "event" or loss[0]["waits"]]

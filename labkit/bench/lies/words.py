@@ -68,10 +68,20 @@ WAITED = (
     r"[^\n]*\b(wait(s|ed|ing)?|sync(s|hron\w*)?)\b"
     r"|\b(from|between) (the |its )?(call|issu\w+|launch|start|submi\w+)( \w+){0,4} (to|until|and) (the |its )?"
     r"(\w+ )?(finish|complet|result|end\b)"
+    r"|\b(call|launch|start) (to|until) (the |its )?(\w+ )?(finish|complet|result|end\b)"
     r"|\blaunch(es)? (is |are )?(included|counted)|\binclud\w* (the |its )?(host.s )?launch\b(?!\w* of the next)"
     r"|\b(until|when) (it is |all is )?(finished|done|ready|complete)\b"
     r"|\buntil (the |its |all )?(\w+ )?(device|card|npu|results?|kernels?|work|answer)s? (is|are|has|have) "
     r"(\w+ )?(done|finished|ready|there|complete|ended)|\bwall.?(clock|time)\b|到(完成|结果)|含同步"
+)
+# The time of a call as who makes it sees it, its wait included; and what is none: the device's own time, or a rate.
+CALL = (
+    r"\blatenc|(\b(time|duration|figure|sample|p ?\d\d|median|mean)s?|\b(us|µs|ms|\w+seconds?)\b)[^.\n]{0,30}"
+    r"\b(per|a|one|each|every|single) (\w+ )?(call|invocation|request)\b|时延|延迟|(一|每)次调用"
+)
+NO_CALL = (
+    r"\bkernels?\b|\b(the|a|on|of) (device|card|npu|hardware|chip)\b|device.?time|through.?put|sustain|\brates?\b"
+    r"|\bback.to.back\b|\bqueue|(per|a) second\b|\b(launch|call|step|op)\w* ?/ ?s\b|[TG]FLOP|\b[KMGT]i?B ?/ ?s|吞吐"
 )
 GAPS = (
     r"\bgaps?\b|launch(es)? (is |are )?(included|counted)|includ\w* (the )?(host.s )?(launch|issu)"
@@ -206,3 +216,8 @@ def frequency(report: str) -> int:
         for share in map(float, re.findall(_SHARE, line, re.IGNORECASE)):
             most = max(most, round(100 / (100 - share)) if share >= 90 else 0)
     return most
+
+
+def decimals(text: str) -> list[float]:
+    """The decimal numbers of a text."""
+    return [float(n) for n in re.findall(r"\d+\.\d+(?:e[+-]?\d+)?", re.sub(r"(?<=\d),(?=\d{3}(?!\d))", "", text))]
