@@ -16,7 +16,7 @@ from places import REPO
 from typer.testing import CliRunner
 
 from labkit import bench, messages
-from labkit.bench.lies import KINDS, _Runs, judging, mismatch, reading, words
+from labkit.bench.lies import KINDS, _Runs, judging, mismatch, reading, sizes, words
 from labkit.cli import app
 
 if sys.version_info >= (3, 11):
@@ -481,7 +481,7 @@ def test_the_steps_of_a_clock(clock, us):
     "written, held", [("4096 rows", True), ("64 MiB", True), ("16M", True), ("40960", False), ("4.096", False)]
 )
 def test_a_shape_that_is_named(written, held):
-    assert judging._stated((4096, 4096), written, {4}) is held
+    assert sizes.stated((4096, 4096), written, {4}) is held
 
 
 @pytest.mark.parametrize(
@@ -552,7 +552,7 @@ def test_what_a_script_writes_into_a_file_is_its_report(tmp_path):
     script = tmp_path / "writes.py"
     script.write_text("open('times.csv', 'w').write('elements,us\\n589824,3.5\\n')\n")
     assert "589824,3.5" in bench.check(script).output
-    assert judging._stated((768, 768), "mul,589824,3,1.5", {4})
+    assert sizes.stated((768, 768), "mul,589824,3,1.5", {4})
 
 
 AS_NUMBERS = """

@@ -17,7 +17,8 @@ _HELD = 0.9  # of an input, in the L2 when the operator begins
 
 def about_memory(text: Text, output: str) -> bool:
     """Does the script speak of what comes from memory, so that a warm L2 would be a lie?"""
-    claims = f"{output}\n{text.strings}\n{' '.join(text.words).replace('_', ' ')}"
+    said = [line for line in f"{output}\n{text.strings}".split("\n") if not says(words.DISCLAIMS, line)]
+    claims = "\n".join([*said, " ".join(text.words).replace("_", " ")])
     return bool(says(words.BANDWIDTH, claims)) and not says(words.WARM, claims)
 
 

@@ -64,7 +64,7 @@ class Case:
         regions, self.once = seen.regions, set()
         self.claims = f"{seen.output}\n{text.strings}"
         if says(words.ONCE, self.claims):  # what a compilation or a first call takes, given on its own
-            single = [g for g in by_place(regions).values() if all(r["graphs"] or r["first"] for r in g)]
+            single = [g for g in by_place(regions).values() if _first_ones(g)]
             anew = {"_dynamo", "reset"} <= text.words  # each compilation is asked for
             self.once = {id(r) for g in single if anew or len(g) <= len({signature(r) for r in g}) for r in g}
             regions = [r for r in regions if id(r) not in self.once] or regions
@@ -90,6 +90,12 @@ class Case:
     def find(self, kind: str, place, variant: str = "", **numbers) -> Finding:
         file, line = (place[0], place[1]) if place else (self.script, 1)
         return Finding(kind, file.rpartition("/")[2], line, variant, {k: shown(v) for k, v in numbers.items()})
+
+
+def _first_ones(group: list[dict]) -> bool:
+    """First launches and compilations: all, or of one for each of a few sizes the first, for which all was made."""
+    made = [bool(r["graphs"] or r["first"]) for r in sorted(group, key=lambda r: r["start"])]
+    return all(made) or made[0] and len(group) <= len({signature(r) for r in group})
 
 
 def place_of(r: dict) -> tuple:

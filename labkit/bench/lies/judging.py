@@ -3,7 +3,6 @@ labkit/messages/bench_lies.toml, under lies.<kind>."""
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Iterator
 from itertools import combinations
@@ -30,6 +29,7 @@ from labkit.bench.lies.case import (
 )  # fmt: skip
 from labkit.bench.lies.mismatch import mismatched, restored
 from labkit.bench.lies.reading import Text, names_outliers, says
+from labkit.bench.lies.sizes import stated
 from labkit.bench.lies.words import decimals
 
 # From which share of the reported time on something is a finding: what a careful reader would call the result wrong.
@@ -335,13 +335,13 @@ def _elsewhere(c: Case, drop) -> bool:
 
 
 def _one_shape(c: Case) -> Iterator[Finding]:
-    sizes: dict[tuple, set] = defaultdict(set)  # what runs: the shapes at which it does
+    taken: dict[tuple, set] = defaultdict(set)  # what runs: the shapes at which it does
     for r in c.regions:
         if r["kernels"] or r["on_host"]:
-            sizes[tuple(r["names"]), tuple(r["on_host"]), place_of(r), str(r["callers"])].add(shapes_of(r))
-    if not sizes or any(len(shapes) > 1 for shapes in sizes.values()):
+            taken[tuple(r["names"]), tuple(r["on_host"]), place_of(r), str(r["callers"])].add(shapes_of(r))
+    if not taken or any(len(shapes) > 1 for shapes in taken.values()):
         return
-    each = [[tuple(n for n in shape if n > 1) or shape for shape in shapes] for (shapes,) in sizes.values()]
+    each = [[tuple(n for n in shape if n > 1) or shape for shape in shapes] for (shapes,) in taken.values()]
     if not says(words.CONCLUDES, c.claims) and any(says(w, c.claims) for w in (words.REQUEST, words.HOST, words.RATE)):
         return  # of one service or program, and nothing is concluded for others
     largest = largest_of(set(each[0]).intersection(*each[1:]))  # weights may be packed in another way
@@ -351,34 +351,17 @@ def _one_shape(c: Case) -> Iterator[Finding]:
     if says(words.EVERY, "\n".join(report)):
         yield c.find("one_shape", c.regions[-1]["line"], "every", shape=str(list(largest)))
         return
-    if any(_stated((n,), c.seen.output, set()) for n in set.intersection(*(set(r["sums"]) for r in c.regions))):
+    if any(stated((n,), c.seen.output, set()) for n in set.intersection(*(set(r["sums"]) for r in c.regions))):
         return  # the elements of all that an optimizer takes
-    if _stated(largest, c.claims, {_BYTES.get(d, 4) for r in c.regions for d in r["dtypes"]}):
+    if stated(largest, c.claims, {_BYTES.get(d, 4) for r in c.regions for d in r["dtypes"]}):
         return
     batches = set.intersection(
         *({s[0] for s in map(tuple, r["gives"]) if s} for r in c.regions if r["kernels"] or r["gives"])
     )
-    if any(n > _VALUE and _stated((n,), c.seen.output, set()) for n in batches):
+    if any(n > _VALUE and stated((n,), c.seen.output, set()) for n in batches):
         return  # as 256 candidates
     r = c.regions[-1]
     yield c.find("one_shape", r["line"], shape=str(list(largest)))
-
-
-def _stated(shape, text: str, widths: set[int]) -> bool:
-    """Does the text name the shape: a dimension, the number of elements or of bytes, also as 4M or 4 Mi?"""
-    numbers = {n for n in (*shape, prod(shape)) if n > 1} or {1}
-    numbers |= {prod(shape) * width for width in widths}
-    joined = re.sub(r"(?<=\d)[,_](?=\d{3}(?!\d))", "", text)
-    digits = f"{text}\n{joined}"  # 4,096 is one number, 64,512 may be two
-    for n in numbers:
-        if re.search(rf"(?<![\d.a-wyz]){n}(?![\d]|\.\s*[\d\]]|{words.UNIT})", digits, re.I):
-            return True
-        if n >= 256 and n & (n - 1) == 0 and re.search(rf"2\s?(\*\*|\^)\s?{n.bit_length() - 1}(?!\d)", digits):
-            return True
-        for unit, factor in (("k", 1e3), ("m", 1e6), ("g", 1e9), ("k", 2**10), ("m", 2**20), ("g", 2**30)):
-            if n >= factor and n % factor == 0 and re.search(rf"(?<![\d.]){int(n // factor)}\s?{unit}", digits, re.I):
-                return True
-    return False
 
 
 # ---- comparisons
@@ -443,6 +426,8 @@ def _ordered(c: Case) -> Iterator[Finding]:
     for one, other in _ways_of(c, sides):
         if _warms(one, other) or _both(one, other) in taken:  # the same two are measured in turn at another place
             continue
+        if min(len(one), len(other)) == 1 and one[0]["line"] == other[0]["line"] and says(words.ONCE, c.claims):
+            continue  # the first one, given beside the later ones
         if one[0]["names"] == other[0]["names"] and says(words.BANDWIDTH, c.claims) and says(words.WARM, c.claims):
             continue  # the same operators with a full and with an empty L2
         order = _order(one, other)

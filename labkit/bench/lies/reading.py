@@ -6,6 +6,7 @@ import ast
 import re
 from dataclasses import dataclass, field
 
+from labkit.bench.lies.shown import shown
 from labkit.bench.lies.tables import names_of_table
 from labkit.bench.lies.units import wrong_units
 
@@ -24,10 +25,9 @@ _SPREAD = {
 }  # fmt: skip
 _TABLES = {"agg", "aggregate", "pivot_table", "apply"}
 _SINKS = {"to_csv", "to_json", "to_parquet", "dump", "dumps", "writerow", "writerows", "savetxt", "save", "savez"}
-_MEAN = {"mean", "fmean", "average", "nanmean"}
+_MEAN, _PASSING = {"mean", "fmean", "average", "nanmean"}, {"filter", "filterfalse", "compress"}
 _TRIMS = {"trim_mean", "trimmed_mean", "trimboth", "trim1", "winsorize", "sigmaclip", "sigma_clip", "tmean"}
 _CAPS = {"clip", "clamp", "minimum", "fmin", "delete", "masked_greater", "masked_where", "masked_outside", "between"}
-_PASSING = {"filter", "filterfalse", "compress"}
 _INDEX = r"^(round|lap|i|k|iter\w*|step|sample|run|rep\w*|index|idx|n|size|batch|rows|warm\w*|phase|epoch|shape)$"
 _TIME = r"^(us|ms|ns|s|t|sec\w*|time\w*|lat\w*|dur\w*|micro\w*|milli\w*|elapsed\w*|value)$"
 _SAID = (
@@ -391,7 +391,7 @@ class _Reader:
     def _slice(self, n: ast.Subscript) -> None:
         lower, upper = n.slice.lower, n.slice.upper
         in_order = self._sorts(n.value) or 0 < self.orders.get(_name(n.value), 0) <= n.lineno and self._timed(n.value)
-        if in_order and (lower is not None or upper is not None):
+        if in_order and (lower is not None or upper is not None) and id(n) not in shown(self.nodes):
             self.found.drops.append(Drop(n.lineno, "sorted"))
 
     def _guard(self, n: ast.If) -> None:

@@ -39,7 +39,8 @@ FROM_MEMORY = (
 )
 GIVEN = r"peak|limit|roof|theor|\bspec|ideal|at most|up to|maximum|bound|峰值|上限|理论"
 WARM = (
-    r"\bwarm (cache|l2)|\bhot\b|l2.resident|in (the )?l2|cached|(from|through) (the )?l2|l2 bandwidth"
+    r"\bwarm (cache|l2)|\bhot\b|(l2|cache).resident|resident in|in (the )?l2|cached|(from|through|out of) (the )?l2"
+    r"|l2 bandwidth|\b(in|from|out of) (the )?cache\b"
     r"|fits?[ _](in[ _])?(the[ _])?l2"
     r"|\bl2( cache)?( is| stays)?:? (warm|hot)|cache( is| stays)? (warm|hot)|热"
 )
@@ -64,7 +65,9 @@ WAITED = (
     r"|\bone at a time|(one|a single) (\w+ )?(call|launch|request|query|step) at a time|round.?trip"
     r"|not (the )?(time of the )?(kernel|device)|to completion"
     # a wait, unless its line says that there is none, or one behind many calls
-    r"|(?<![^\n])(?![^\n]*\b(no|not|never|without|once|last|(one|a single) (wait|sync)|every \d+|at the end)\b)"
+    r"|(?<![^\n])(?![^\n]*\b(once|last|every \d+|at the end)\b)"
+    r"(?![^\n]*\b(one|a single) (wait|sync\w*)\b(?! (per|a|for (each|every)) ))"
+    r"(?![^\n]*\b(no|not|never|without)\b[^\n]{0,30}\b(wait|sync))"
     r"[^\n]*\b(wait(s|ed|ing)?|sync(s|hron\w*)?)\b"
     r"|\b(from|between) (the |its )?(call|issu\w+|launch|start|submi\w+)( \w+){0,4} (to|until|and) (the |its )?"
     r"(\w+ )?(finish|complet|result|end\b)"
@@ -101,7 +104,8 @@ ONLY = (
 )
 ONCE = (
     r"compil\w* (time|cost|once|takes?|took)|(time|cost) (to|of) compil|with compil"
-    r"|(first|cold) (call|start|run|launch)"
+    r"|(first|cold|opening|initial) (call|start|run|launch|step|iteration|use|invocation|execution|request|result)"
+    r"|compil\w*(/\w+)? (is |are )?(included|inside|counted)"
     r"|warm.?up (time|cost|took|takes)"
     r"|captur\w* (time|cost|takes?|took)|(time|cost) (to|of) captur|编译(时间|耗时)|首次"
 )
@@ -157,14 +161,19 @@ DTYPES = {  # np.float64(1.5) is how a number is printed
     "int8": r"\bint8\b",
 }
 # A type of what the results are held against: "agree with a float64 reference".
+_TYPE = r"\b(fp|float|bfloat|bf|f)(16|32|64)\b"
 REFERENCE = (
-    r"\b(fp|float|bfloat|bf|f)(16|32|64)\b.{0,12}\b(reference|golden|oracle|truth|result|answer)s?\b"
-    r"|\b(agree\w*|check\w*|compar\w*|verif\w*|validat\w*|match\w*|held)\b[^.\n]{0,30}"
-    r"\b(with|against|to|in|by)\b[^.\n]{0,12}\b(fp|float|bfloat|bf|f)(16|32|64)\b"
+    rf"{_TYPE}.{{0,12}}\b(reference|golden|oracle|truth|result|answer|twin|copy)s?\b"
+    r"|\b(agree\w*|check\w*|compar\w*|verif\w*|validat\w*|match\w*|held|err\w*|deviat\w*|differ\w*|distan\w*|off"
+    rf"|apart)\b[^.\n]{{0,30}}\b(with|against|to|in|by|from|of|than)\b[^.\n]{{0,14}}{_TYPE}"
+    rf"|{_TYPE}[^.,;\n]{{0,30}}\b(on|of) the (host|cpu)\b|\b(vs\.?|versus|against) (fp|float|f)64\b"
+    rf"|\bwithin [^\n]{{0,20}} of {_TYPE}"
+    rf"|\b(re)?(comput|calculat|evaluat|accumulat|summ?|work)ed( (out|up|again))? in {_TYPE}"
 )
 DISCLAIMS = (  # what a report says that it does not say
     r"\b(nothing|no claim|no statement|not|nor)\b[^.\n]{0,30}"
     r"\b(said|claim\w*|measured|timed|tried|cover\w*|apply|hold|known)\b|says? nothing|不(适用|涉及|说明)|未测|没有测"
+    r"|\b(no|not a|without a|nor a) (claim|statement|conclusion|word|figure|number|result)s? (about|on|of|for|is|are)\b"
 )
 CONCLUDES = (
     r"faster|slower|always|never|everywhere|whatever|in general|\bany (size|shape|tensor|input)|should|replace|verdict"
@@ -182,6 +191,10 @@ EVERY = (
 )
 PREPARES = r"\bpin(ning|s\b|_memory)|\bload(er|ing)|\bprepar|preprocess|\bconver(t|sion)|锁页|预处理"
 RATE = r"(tokens?|samples?|images?|steps?|requests?|sequences?|rows?|items?|it)( per second|s? ?/ ?s)|throughput|吞吐"
+
+
+# A decimal number that is no error, as 1.3e-06 is, or one with a unit: what was measured.
+MEASURED = r"(?<![\d.])\d+\.\d+(?![\d.]|e[-+]?\d)|\d ?(ns|us|µs|ms|s)\b|\bB ?/ ?s\b"
 
 
 def tail(report: str) -> float:
