@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from labkit import messages, paths
-from labkit.bench.lies import cache, judging, mismatch, reading
+from labkit.bench.lies import cache, judging, mismatch, reading, turns
 from labkit.bench.lies.judging import KINDS, Finding
 
 __all__ = ["KINDS", "Finding", "Verdict", "check"]
@@ -103,14 +103,20 @@ def _judged(path, source: str, script: Path, runs: _Runs) -> Verdict:
     text = reading.read({str(script): source} | {f: Path(f).read_text(encoding="utf-8") for f in files})
     seen = judging.Observed(document["regions"], output, failed=bool(document["error"]), compared=document["compared"])
     seen.memory = cache.about_memory(text, output)
-    if seen.regions and (seen.memory or judging.takes_turns(text, seen, str(script))):
+    in_turn = turns.takes_turns(text, seen, str(script))
+    if seen.regions and (seen.memory or in_turn):
         seen.cold = runs.run("--cold")[0]["regions"]
-        warm = list(cache.warmed(judging.Case(text, seen, str(script))))
-        if cache.picks_rows(seen.regions) if warm else cache.claims_memory(text, output):
+        case = judging.Case(text, seen, str(script))
+        warm = list(cache.warmed(case))
+        about = cache.picks_rows(seen.regions) if warm else cache.claims_memory(text, output)
+        if about or in_turn and not turns.shows(case):
             seen.held = runs.run("--held")[0]["regions"]
     if any(r["first"] or r["graphs"] for r in seen.regions):
         late, said = runs.run("--slow-first")
         seen.slow = judging.Observed(late["regions"], said)
+        if any(r["first"] and r["counts"] for r in seen.regions) and not judging.moves(seen, seen.slow):
+            early, said = runs.run("--quick-first")
+            seen.quick = judging.Observed(early["regions"], said)
     if mismatch.alternatives(judging.Case(text, seen, str(script))):
         seen.apart = runs.run("--values")[0]["apart"]
     notes = []

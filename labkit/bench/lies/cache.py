@@ -12,7 +12,7 @@ from labkit.bench.lies.reading import Text, says
 from labkit.bench.lies.touched import GATHERS
 
 LONGER, EVEN = 1.08, 1.03  # what an empty L2 costs: from here on it is a finding; up to here it is nothing
-_HELD = 0.9  # of an input, in the L2 when the operator begins
+HALF, HELD = 0.5, 0.9  # of an input, in the L2 when the operator begins
 
 
 def about_memory(text: Text, output: str) -> bool:
@@ -25,7 +25,7 @@ def about_memory(text: Text, output: str) -> bool:
 def claims_memory(text: Text, output: str) -> bool:
     """Does its report say in words that the data come from memory, or are not in the cache? A rate alone does not."""
     said = [line for line in f"{output}\n{text.strings}".split("\n") if not says(words.DISCLAIMS, line)]
-    return any(says(words.FROM_MEMORY, line) and not says(words.GIVEN, line) for line in said)
+    return any(says(words.WAY, line) or says(words.FROM_MEMORY, line) and not says(words.GIVEN, line) for line in said)
 
 
 def warmed(c: Case) -> Iterator[Finding]:
@@ -49,7 +49,15 @@ def _rows_elsewhere(c: Case) -> set[tuple]:
     for r in c.seen.held or ():
         if picks_rows([r]) and r["held"] is not None:
             held[place_of(r), signature(r)].append(r["held"])
-    return {key for key, shares in held.items() if median(shares) < _HELD}
+    return {key for key, shares in held.items() if median(shares) < HELD}
+
+
+def share_held(c: Case, side: list[dict]) -> float | None:
+    """What the L2 holds of a side's inputs when its samples begin; None where that was not seen."""
+    keys = {(place_of(r), signature(r), str(r["callers"])) for r in side}
+    shares = [r["held"] for r in c.seen.held if (place_of(r), signature(r), str(r["callers"])) in keys]
+    known = [s for s in shares if s is not None]
+    return median(known) if known else None
 
 
 def _slower(c: Case) -> Iterator[Finding]:
@@ -68,6 +76,6 @@ def _slower(c: Case) -> Iterator[Finding]:
 def _held(c: Case) -> Iterator[Finding]:
     """Where a script takes turns among its inputs, or empties the L2, some of them are not there."""
     taken = [r for r in c.seen.held if r["kernels"] and r["held"] is not None]
-    warm = [r for r in taken if r["held"] >= _HELD]
+    warm = [r for r in taken if r["held"] >= HELD]
     if len(taken) >= 3 and len(warm) >= 0.9 * len(taken):
         yield c.find("hot_cache", warm[0]["line"], "held", count=len(warm), all=len(taken))

@@ -6,6 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import combinations
 from math import prod
 
 from labkit import messages
@@ -43,7 +44,8 @@ class Observed:
     """One run of the script: the regions of watch.py, what it printed, and the same regions with an L2 that each kernel
     finds empty (None: not run). held: those of a run that asked what the L2 holds (None: not run). memory: the script
     speaks of what comes from memory. slow: the run where first launches and compilations take longer (None: not run).
-    failed: the script ended early. apart: candidates that give different results of the same tensors (values.py)."""
+    quick: the one where first launches take no longer (None: not run). failed: the script ended early. apart:
+    candidates that give different results of the same tensors (values.py)."""
 
     regions: list[dict]
     output: str
@@ -51,6 +53,7 @@ class Observed:
     held: list[dict] | None = None
     memory: bool = False
     slow: Observed | None = None
+    quick: Observed | None = None
     failed: bool = False
     compared: list = field(default_factory=list)
     apart: list[dict] = field(default_factory=list)
@@ -150,6 +153,20 @@ def pairs_of(sides: dict[tuple, list[dict]]) -> Iterator[tuple[list[dict], list[
         for other, its in keys[i + 1 :]:
             if what != other and shapes and its and largest_of(shapes) in its and largest_of(its) in shapes:
                 yield sides[what, shapes], sides[other, its]
+
+
+def inputs_shared(sides: dict[tuple, list[dict]]) -> Iterator[tuple[list[dict], list[dict]]]:
+    """Two that the same lines measure, called from different ones, that begin with tensors of the same shape and end
+    with the same, whatever lies between: fused and composed."""
+    for (what, one), (other, two) in combinations(((key[0], side[0]) for key, side in sides.items()), 2):
+        if what[2][:1] == other[2][:1] and what[4] != other[4]:
+            if all(_folded(one[end]) & _folded(two[end]) for end in ("takes", "gives")):
+                yield sides[what, shapes_of(one)], sides[other, shapes_of(two)]
+
+
+def _folded(shapes) -> set[tuple]:
+    """Shapes with one batch dimension: (2, 4, 128, 64) is (8, 128, 64)."""
+    return {(prod(s[:-2]), *s[-2:]) for s in shapes if s}
 
 
 def answers_request(c: Case, r: dict) -> bool:

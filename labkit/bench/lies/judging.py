@@ -7,10 +7,10 @@ from collections import defaultdict
 from collections.abc import Iterator
 from itertools import combinations
 from math import log10, prod
-from statistics import mean, median
+from statistics import median
 
 from labkit import messages
-from labkit.bench.lies import cache, figures, rates, words
+from labkit.bench.lies import cache, figures, rates, turns, words
 from labkit.bench.lies.case import (
     KINDS,
     Case,
@@ -30,6 +30,7 @@ from labkit.bench.lies.case import (
 from labkit.bench.lies.mismatch import mismatched, restored
 from labkit.bench.lies.reading import Text, names_outliers, says
 from labkit.bench.lies.sizes import stated
+from labkit.bench.lies.turns import SWITCHES, changes, order_of
 from labkit.bench.lies.words import decimals
 
 # From which share of the reported time on something is a finding: what a careful reader would call the result wrong.
@@ -39,9 +40,8 @@ _ISSUED = 0.3  # of what is called the kernel's time, in which the device waits 
 _BYTES = {"float16": 2, "bfloat16": 2, "float64": 8, "int64": 8, "int8": 1, "uint8": 1, "bool": 1, "int16": 2}
 _VALUE = 16  # bytes of a value that is read, like a loss
 _BATCH = 8  # calls of an operator for each wait, from which on the wait is the end of a batch
-_AHEAD = 0.03  # of a sample: what the second of two in turn finds in the L2, where the first finds nothing
 _MOVED = 1.5  # a figure with a first launch in it grows many times where that takes 50 times as long; noise does less
-_SWITCHES = 3  # a comparison in turn changes sides at least so often
+_ANOTHER = 1.2  # of two figures that should be one but for the noise
 
 
 def judge(text: Text, seen: Observed, script: str) -> list[Finding]:
@@ -66,6 +66,12 @@ def _near(a: float, b: float) -> bool:
     return abs(a - b) <= 0.01 or a * b > 0 and max(a / b, b / a) < _MOVED
 
 
+def _differs(one: list[float], other: list[float]) -> bool:
+    """Is a figure of a report more than noise away from what stands there in another one?"""
+    pairs = zip(one, other) if len(one) == len(other) else ()
+    return any(min(a, b) > 1 and max(a, b) > _ANOTHER * min(a, b) for a, b in pairs)
+
+
 def _report(seen: Observed) -> list[float]:
     """The decimal figures of a report, without those of a first run that is given on its own, and not as the longest
     of several. Whole numbers are left out: a warm-up until steady counts its rounds."""
@@ -81,6 +87,8 @@ def _report(seen: Observed) -> list[float]:
 
 def _first_runs(c: Case) -> Iterator[Finding]:
     moved = moves(c.seen, c.seen.slow) if c.seen.slow else None
+    if moved is False and c.seen.quick:
+        moved = _differs(_report(c.seen), _report(c.seen.quick))
     # What Inductor has to build anew takes seconds by itself: beside them a slower start is no change.
     moved = True if any(r["again"] and r["alone"] for r in c.regions) else moved
     if moved is False or c.seen.failed and not decimals(c.seen.output):
@@ -148,13 +156,17 @@ def _waits(c: Case) -> Iterator[Finding]:
         ending[str(r["end_line"]), signature(r)] += 1
     for group in c.groups.values():
         kernel = bool(says(words.KERNEL, c.claims)) and not says(words.HOST, c.claims)
-        losses = [x for r in group if not r["tool"] and r["kernels"] and not r["first"] for x in _lost(r, kernel)]
+        work = [r for r in group if r["kernels"] or r["copies"] and r["waits_before_last"]]
+        losses = [x for r in work if not r["tool"] and not r["first"] for x in _lost(r, kernel)]
         if losses and 2 * len(losses) <= ending[str(losses[0][0]["end_line"]), signature(losses[0][0])]:
             continue
         losses = [loss for loss in losses if not answers_request(c, loss[0]) and not _beside(c, loss[0])]
-        called = says(words.CALL, c.seen.output) and not says(words.NO_CALL, c.seen.output)
-        if called or says(words.WAITED, c.seen.output):  # a call and its wait, and the report says so
+        if says(words.WAITED, c.seen.output):  # a call and its wait, and the report says so
             losses = [loss for loss in losses if loss[0]["waits_before_last"]]
+        elif not says(words.NO_CALL, c.seen.output):  # or what else the time of a call may be
+            losses = [loss for loss in losses if loss[0]["kind"] != "host" or loss[0]["waits_before_last"]]
+        if says(words.COUNTED, c.seen.output):
+            continue
         if says(words.GAPS, c.claims):  # the time between two events holds them, and the report says so
             losses = [loss for loss in losses if loss[0]["kind"] != "event" or loss[0]["waits"]]
         several = len(losses) >= 3 or any(r["waits"] >= 3 for r, *_ in losses)
@@ -165,7 +177,13 @@ def _waits(c: Case) -> Iterator[Finding]:
                 place = lines[0] if lines else r["line"]
                 idle = "idle" if r["kind"] == "event" and not r["waits"] and r["busy_us"] <= r["host_us"] else ""
                 yield c.find(
-                    "sync_loop", place, idle, us=r["value_us"], lost=lost, share=100 * share, kernels=r["kernels"]
+                    "sync_loop",
+                    place,
+                    idle,
+                    us=r["value_us"],
+                    lost=lost,
+                    share=100 * share,
+                    kernels=r["kernels"] or r["copies"],
                 )
 
 
@@ -302,7 +320,7 @@ def _spread(c: Case) -> Iterator[Finding]:
     elif c.text.least and says(words.TYPICAL, c.claims) and not says(words.WHICH, c.claims):
         lows = [r["value_us"] for r in c.regions]
         yield c.find("spread", (c.script, c.text.least), "typical", samples=len(lows), least=min(lows), most=max(lows))
-    elif not c.kit and (tail := words.tail(c.seen.output)) > 99 and max(counts + at_place) * (100 - tail) < 50:
+    elif not c.kit and words.few_for(tail := words.tail(c.seen.output), max(counts + at_place)):
         yield c.find("spread", c.regions[-1]["end_line"], "tail", tail=f"{tail:g}", samples=max(counts + at_place))
     elif not c.kit and 2 * (most := _drawn(c)) < (many := words.frequency(c.seen.output)):
         yield c.find("spread", c.regions[-1]["end_line"], "frequency", many=many, samples=most)
@@ -374,21 +392,12 @@ def _balanced(sides: list[int]) -> bool:
     return abs(first - second) <= 0.05 * len(sides)
 
 
-def _order(one: list[dict], other: list[dict]) -> list[int]:
-    """Which side was measured, 0 or 1, one after the other."""
-    return [side for _, side in sorted([(r["start"], 0) for r in one] + [(r["start"], 1) for r in other])]
-
-
-def _changes(order: list[int]) -> int:
-    return sum(a != b for a, b in zip(order, order[1:]))
-
-
 def _in_turn(sides: list[list[dict]]) -> set[int]:
     """The sides, by id of their first sample, that are measured in turn with another one from the same readings."""
     found = set()
     for i, one in enumerate(sides):
         for other in sides[i + 1 :]:
-            if one[0]["line"] == other[0]["line"] and _changes(_order(one, other)) >= _SWITCHES:
+            if one[0]["line"] == other[0]["line"] and changes(order_of(one, other)) >= SWITCHES:
                 found |= {id(one[0]), id(other[0])}
     return found
 
@@ -421,7 +430,7 @@ def _ordered(c: Case) -> Iterator[Finding]:
     sides = {key: [r for r in side if not r["first"] and not r["graphs"]] for key, side in sides_of(c).items()}
     sides = {key: side for key, side in sides.items() if side}
     blocks, partners = [], _in_turn(list(sides.values()))
-    turns = [_both(*pair) for pair in pairs_of(sides) if _changes(_order(*pair)) >= _SWITCHES]
+    turns = [_both(*pair) for pair in pairs_of(sides) if changes(order_of(*pair)) >= SWITCHES]
     taken = {two for two in turns if len(two) > 1}  # one that two lines read is no pair
     for one, other in _ways_of(c, sides):
         if _warms(one, other) or _both(one, other) in taken:  # the same two are measured in turn at another place
@@ -430,9 +439,9 @@ def _ordered(c: Case) -> Iterator[Finding]:
             continue  # the first one, given beside the later ones
         if one[0]["names"] == other[0]["names"] and says(words.BANDWIDTH, c.claims) and says(words.WARM, c.claims):
             continue  # the same operators with a full and with an empty L2
-        order = _order(one, other)
-        switches = _changes(order)
-        if switches < min(_SWITCHES, 2 * min(len(one), len(other)) + 1) and not _balanced(order):
+        order = order_of(one, other)
+        switches = changes(order)
+        if switches < min(SWITCHES, 2 * min(len(one), len(other)) + 1) and not _balanced(order):
             blocks.append((one, other, switches))
     for one, other, switches in blocks:  # two that have a partner each, with whom they are taken in turn: two cases
         kit = one[0]["kit"] and other[0]["kit"]  # waits until each is steady, and says where its samples drift
@@ -441,40 +450,7 @@ def _ordered(c: Case) -> Iterator[Finding]:
             return
 
 
-def takes_turns(text: Text, seen: Observed, script: str) -> bool:
-    """Are two measured in turn, one always right behind the other, as things that do the same?"""
-    return any(True for _ in _turns(Case(text, seen, script)))
-
-
-def _turns(c: Case) -> Iterator[tuple[list[dict], list[dict]]]:
-    """(those that come first, those that come right behind): a b a b, each from its own readings, never b before a."""
-    if not c.compares and not c.text.words & {"equal", "allclose", "assert_close", "array_equal", "assert_allclose"}:
-        return
-    for one, other in pairs_of(sides_of(c)):
-        sides = _order(one, other)
-        if len(one) == len(other) >= _SWITCHES and sides == sides[:2] * len(one) and sides[0] != sides[1]:
-            yield (one, other) if not sides[0] else (other, one)
-
-
-def _behind(c: Case) -> Iterator[Finding]:
-    """In turn, and always in the same order: does the one find in the L2 what the other has just brought there? Its
-    first kernel does then with a full L2 what the other's does with an empty one."""
-    if c.seen.cold is None:
-        return
-    for one, other in _turns(c):
-        gains = []
-        for side in (one, other):
-            keys = {(place_of(r), signature(r)) for r in side}
-            cold = [r["head_us"] for r in c.seen.cold if (place_of(r), signature(r)) in keys]
-            gains.append((mean(r["head_us"] for r in side), mean(cold) if cold else 0.0))
-        (warm, empty), (warm2, empty2), usual = *gains, median(r["value_us"] for r in other)
-        ahead = max(empty2 - warm2, (warm - warm2) - (empty - empty2))  # the first may also pay for what was there
-        if warm and warm2 and empty <= cache.EVEN * warm and empty2 > cache.LONGER * warm2 and ahead > _AHEAD * usual:
-            yield c.find("order", other[0]["line"], "behind", warm=warm2, cold=empty2, us=usual)
-            return
-
-
 _RULES = (
     _first_runs, _unsynchronised, _waits, _nothing, mismatched, _inside, restored, cache.warmed, _coarse, _spread,
-    _dropped, _one_shape, _ordered, _behind, rates.overstated, rates.unconverted, figures.impossible,
+    _dropped, _one_shape, _ordered, turns.behind, rates.overstated, rates.unconverted, figures.impossible,
 )  # fmt: skip

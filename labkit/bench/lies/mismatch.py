@@ -175,6 +175,8 @@ def _reported(c: Case, sides: list[list[dict]]) -> tuple[dict, int, list[dict]] 
     if len(sides) < 2 or min(calls) < 3 or len(set(calls)) > 1:
         return None
     n, usual = calls[0], [median(r["value_us"] for r in side) for side in sides]
+    if any(n in (*r["parts"], *r["counts"]) for side in sides for r in side):
+        return None  # divided by the right one, and seen to be
 
     def shown(by: int) -> bool:
         return all(

@@ -401,8 +401,8 @@ class _Reader:
         for inner in n.body:
             if isinstance(inner, ast.Continue):
                 self.found.drops.append(Drop(n.lineno, "continue", n.test.end_lineno))
-            elif isinstance(inner, ast.Expr) and isinstance(inner.value, ast.Call) and _name(inner.value) == "append":
-                if any(self._timed(a) for a in inner.value.args) and len(n.body) == 1:
+            elif isinstance(inner, ast.Expr) and (_name(inner.value) == "append" or isinstance(inner.value, ast.Yield)):
+                if any(map(self._timed, getattr(inner.value, "args", [inner.value]))) and len(n.body) == 1:
                     self.found.drops.append(Drop(n.lineno, "append", n.test.end_lineno))
 
     # ---- the clock

@@ -7,6 +7,7 @@ costs 20 ms (labkit.device.noise), so that what a warm-up is for can be seen. --
 --shapes: operators are charged and not
 computed (labkit.device.shapes_only); a script that reads a value then ends with an error.
 --slow-first: a first launch, a compilation and a capture cost a second, so that whatever they enter moves.
+--quick-first: a first launch costs nothing more, for rates: they are near nothing already where it is in them.
 --values: what each operator takes and gives (values.py). --held: what of it the L2 holds (touched.py).
 """
 
@@ -31,7 +32,7 @@ from math import prod
 from labkit.bench.lies import clocks, samples
 from labkit.bench.lies.clocks import Region
 
-_FLAGS = ("--cold", "--shapes", "--slow-first", "--values", "--held")
+_FLAGS = ("--cold", "--shapes", "--slow-first", "--quick-first", "--values", "--held")
 FIRST_LAUNCH_US, SLOW_FIRST_US = 20_000.0, 1_000_000.0
 _BLOCK = 10
 _REPORTS, _LONGEST = (".csv", ".json", ".jsonl", ".log", ".md", ".tsv", ".txt", ".yaml", ".html"), 200_000
@@ -61,7 +62,7 @@ def main(arguments: list[str]) -> None:
         text = file.read()
     if "cuda" in text and not re.search(r"torch_npu|\bnpu\b", text):
         import torch_npu.contrib.transfer_to_npu  # noqa: F401
-    first = SLOW_FIRST_US if "--slow-first" in flags else FIRST_LAUNCH_US
+    first = SLOW_FIRST_US if "--slow-first" in flags else 0.0 if "--quick-first" in flags else FIRST_LAUNCH_US
     labkit.device.noise(1, jitter=0.01, outliers=0.0, first_launch_us=first, hot_ms=1e9, slower=1.0)
     labkit.device.cold_l2("--cold" in flags)
     for library in ("pandas", "pyarrow"):  # built against a datetime of its size: loaded before ours takes its place

@@ -12,6 +12,7 @@ COMPARES = (
     rf"|\bagainst\b(?! (the |its )?{_EXTENT})"
     rf"|\d +times the (?!{_OWN})\w+ of (the |our |its |a |an )?(?!{_OWN})"
     rf"|\bvs\b(?!\.? {_EXTENT})|versus|compar|winner|\bgain|improve"
+    r"|\b(of|times) (its|their|the other.s) (time|duration)\b"
     r"|\bratio\b|\bbeats?\b|\d\s?[x×](?![ \t]*[\w+*/-])|\bwins\b|\bsav(es|ing) \d"
     r"|\bbaseline\b|\bcandidate\b|\bold\b[\s\S]{1,400}\bnew\b|\bcosts?\b.{0,20}[+-]\d"
     rf"|\bbefore\b(?!{_PROSE})[\s\S]{{1,400}}\bafter\b(?!{_PROSE})"
@@ -36,6 +37,10 @@ FROM_MEMORY = (
     rf"\bcold {_DATA}\b|\b{_DATA}( (is|are|stays?|always|kept))*:? cold\b|\bHBM\b|\bDRAM\b|main memory|off.chip"
     r"|(for|seen|read|arriv\w*|touched) the first time|(clear|flush|empt)\w* (the )?(l2|cache)|from (the )?memory\b"
     r"|冷(缓存|数据)|主存"
+)
+WAY = (
+    r"\b(read|load|fetch|stream|writ|com|mov|went|pull)\w*( \w+){0,3} (from|out of|to|through) (the )?"
+    r"(HBM|DRAM|main memory|device memory)\b"
 )
 GIVEN = r"peak|limit|roof|theor|\bspec|ideal|at most|up to|maximum|bound|峰值|上限|理论"
 WARM = (
@@ -71,20 +76,19 @@ WAITED = (
     r"[^\n]*\b(wait(s|ed|ing)?|sync(s|hron\w*)?)\b"
     r"|\b(from|between) (the |its )?(call|issu\w+|launch|start|submi\w+)( \w+){0,4} (to|until|and) (the |its )?"
     r"(\w+ )?(finish|complet|result|end\b)"
-    r"|\b(call|launch|start) (to|until) (the |its )?(\w+ )?(finish|complet|result|end\b)"
+    r"|\b(call|launch|start) (to|until) (the |its )?(\w+ )?(finish|complet|result|end\b|idle|done)"
     r"|\blaunch(es)? (is |are )?(included|counted)|\binclud\w* (the |its )?(host.s )?launch\b(?!\w* of the next)"
-    r"|\b(until|when) (it is |all is )?(finished|done|ready|complete)\b"
+    r"|\b(until|when) (it is |all is )?(finished|done|ready|complete|idle)\b"
     r"|\buntil (the |its |all )?(\w+ )?(device|card|npu|results?|kernels?|work|answer)s? (is|are|has|have) "
-    r"(\w+ )?(done|finished|ready|there|complete|ended)|\bwall.?(clock|time)\b|到(完成|结果)|含同步"
+    r"(\w+ )?(done|finished|ready|there|complete|ended|idle|quiet|drained)|\bwall.?(clock|time)\b|到(完成|结果)|含同步"
 )
-# The time of a call as who makes it sees it, its wait included; and what is none: the device's own time, or a rate.
-CALL = (
-    r"\blatenc|(\b(time|duration|figure|sample|p ?\d\d|median|mean)s?|\b(us|µs|ms|\w+seconds?)\b)[^.\n]{0,30}"
-    r"\b(per|a|one|each|every|single) (\w+ )?(call|invocation|request)\b|时延|延迟|(一|每)次调用"
-)
+# Waits within a sample, of which the report says that they are in it.
+COUNTED = r"\b(wait|sync)\w*( \w+){0,4} (is |are )?(included|counted)\b|\binclud\w* (the |its |their |all |a |one )?(wait|sync)"
+# What is no time of a call, to which its wait belongs: the device's own time, or a rate.
 NO_CALL = (
-    r"\bkernels?\b|\b(the|a|on|of) (device|card|npu|hardware|chip)\b|device.?time|through.?put|sustain|\brates?\b"
-    r"|\bback.to.back\b|\bqueue|(per|a) second\b|\b(launch|call|step|op)\w* ?/ ?s\b|[TG]FLOP|\b[KMGT]i?B ?/ ?s|吞吐"
+    r"(?<![a-z])kernels?(?![a-z])|\b(the|a|on|of) (device|card|npu|hardware|chip)\b|device.?time|through.?put|sustain"
+    r"|\brates?\b|\bback.to.back\b|\bqueue|(per|a) second\b|\b(launch|call|step|op)\w* ?/ ?s\b|[TG]FLOP"
+    r"|\b[KMGT]i?B ?/ ?s|吞吐"
 )
 GAPS = (
     r"\bgaps?\b|launch(es)? (is |are )?(included|counted)|includ\w* (the )?(host.s )?(launch|issu)"
@@ -187,6 +191,8 @@ EVERY = (
     r"(\w+ )?(sizes?|shapes?|lengths?|dimensions?)\b(?! (above|below|here|we|i|that|which|\w+ed|tried|shown)\b)"
     r"|\b(for|at|with|on) (\w+ )?(of )?(every|any|all|whatever) (\w+ )?(sizes?|shapes?|lengths?)\b"
     r"(?! (above|below|here|we|i|that|which|\w+ed|tried|shown)\b)[^\n.]{0,60}\b(faster|slower|better|best|wins?|same)\b"
+    r"|\b(whatever|regardless of|independent of|irrespective of) (the |its |their )?(\w+ (set )?and (the )?)?"
+    r"(\w+ )?(sizes?|shapes?|lengths?|dimensions?|widths?)\b(?! (above|below|here|we|i|that|which|\w+ed|tried|shown)\b)"
     r"|适用于(任何|所有)(形状|大小|尺寸)"
 )
 PREPARES = r"\bpin(ning|s\b|_memory)|\bload(er|ing)|\bprepar|preprocess|\bconver(t|sion)|锁页|预处理"
@@ -200,6 +206,12 @@ MEASURED = r"(?<![\d.])\d+\.\d+(?![\d.]|e[-+]?\d)|\d ?(ns|us|µs|ms|s)\b|\bB ?/ 
 def tail(report: str) -> float:
     """The largest percentile of a report from P90 on, as 99.9; 0 where it has none."""
     return max(map(float, re.findall(r"\bp ?(9\d(?:\.\d+)?)\b", report, re.IGNORECASE)), default=0.0)
+
+
+def few_for(tail: float, samples: int) -> bool:
+    """Are these too few samples for the percentile? Beyond P99 half of a sample should lie above it; P99 itself, which
+    many print of a hundred or so, is let pass from 30 on."""
+    return samples * (100 - tail) < 50 if tail > 99 else tail == 99 and samples <= 30
 
 
 _COUNTS = {"hundred": 100, "ten thousand": 10_000, "thousand": 1000, "million": 10**6}
