@@ -213,9 +213,8 @@ def _fault(fault: dict, places: dict[int, dict], timeout: float) -> Finding:
     )
     code = kind
     if host and kind == "crash":
-        code = (
-            "host-touch" if fault["device_memory"] else "host-abort" if numbers["signal"] == "SIGABRT" else "host-crash"
-        )
+        by_signal = {"SIGABRT": "host-abort", "SIGFPE": "host-divide"}
+        code = by_signal.get(numbers["signal"], "host-touch" if fault["device_memory"] else "host-crash")
         numbers["tensor"] = _allocation(fault["allocation"], places) if fault["allocation"] else "?"
     elif host and kind == "time-out":
         code = "host-time-out"

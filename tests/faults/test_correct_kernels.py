@@ -136,6 +136,21 @@ def mask_repeat(k, rows):
     return [x.ravel(), w, None, rows], [z]
 
 
+@case(1, 3)
+def masked_blocks(k, rows):
+    x = values(rows * 64, F32).reshape(rows, 64)
+    mine = np.r_[0:8, 56:64]
+    z = x.copy()
+    z[:, mine] = F32(1) + (x[:, mine] + F32(2))
+    return [x.ravel(), None, rows], [z]
+
+
+@case(8, 64, 104)
+def gather_counted(k, n):
+    x, to = values(n, F32), np.arange(n)[::-1].copy()
+    return [x, (to * 4).astype(I32), None, n], [x[to]]
+
+
 @case(1, 128, 300)
 def scalar_loop(k, n):
     x, w = values(n, I32), values(4, I32)

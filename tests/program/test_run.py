@@ -97,6 +97,7 @@ def test_a_rounded_tail_that_hurts_nobody_is_a_warning():
         ("touch", "host-touch", ["aclrtMalloc at"]),
         ("null", "host-crash", ["SIGSEGV"]),
         ("abort", "host-abort", []),
+        ("divide", "host-divide", ["divided an integer by zero"]),
         ("context", "host-context", ["what: aclrtMalloc comes before aclrtSetDevice"]),
         ("blocks", "host-blocks", ["0 blocks"]),
         ("crash", "crash", ["SIGFPE"]),

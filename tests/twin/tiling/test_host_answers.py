@@ -13,6 +13,7 @@ import re
 from pathlib import Path
 
 import numpy as np
+import pytest
 import rearrange_lab
 from rearrange_lab import host  # noqa: F401  (a fixture)
 from twin_adv import asked, factor, sizes, tiling
@@ -173,6 +174,16 @@ def test_every_answer_is_the_tables(host):  # noqa: F811
     assert not told_, f"{len(told_)} answers changed ({Path(__file__).name} writes the table anew):\n" + "\n".join(
         sorted(told_)[:20]
     )
+
+
+@pytest.mark.parametrize(
+    "name, dims, size", [("RmsNorm", {"b": 0}, 4), ("RmsNorm", {"s": 0}, 4), ("RmsNorm", {}, 0), ("BatchNorm", {}, 0)]
+)
+def test_what_has_no_rows_or_no_type_has_no_tiling(name, dims, size):
+    struct, shape, original = TILED[name]
+    q = asked(pick(SMALL | dims, shape), pick(SMALL | dims, original), size)
+    q.room = 65536
+    assert not fields(struct, tiling(name, q))  # and the program goes on
 
 
 # struct: (elements or rows in all, in a whole piece, pieces, in the last)

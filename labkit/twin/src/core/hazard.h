@@ -72,10 +72,14 @@ public:
     struct Cell {
         uint64_t lo, hi;
         Access write;
-        Access reads[3];  // the last by V, MTE3 and any other pipe
+        Access reads[3];  // the last by each pipe: see reader_slot
     };
 private:
-    static int reader_slot(Pipe p) { return p == Pipe::V ? 0 : p == Pipe::MTE3 ? 1 : 2; }
+    // Pipes that read one memory each have a place of their own: V, MTE1 and M share one, as V reads UB, MTE1 reads L1,
+    // and M reads what lies behind it.
+    static int reader_slot(Pipe p) {
+        return p == Pipe::V || p == Pipe::MTE1 || p == Pipe::M ? 0 : p == Pipe::MTE3 ? 1 : 2;
+    }
     static bool unordered(const Access& a, const Access& me, const VectorClock& now) {
         return a.number && a.pipe != me.pipe && now.seen[int(a.pipe)] < a.number;
     }

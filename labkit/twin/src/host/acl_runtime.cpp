@@ -61,7 +61,10 @@ bool host_knows(int stream, uint64_t turn) {
     return !turn || (it != g_host_done.end() && it->second >= turn);
 }
 
-void HostClock::api() { now += chip.get("host.api"); }
+void HostClock::api() {
+    std::lock_guard<std::recursive_mutex> hold(g_lock);
+    now += chip.get("host.api");
+}
 void HostClock::launch(Stream& s, double seconds) {
     std::lock_guard<std::recursive_mutex> hold(g_lock);
     now += chip.get("host.api");

@@ -28,8 +28,9 @@ void adv_cumsum(Dt t, Loc d, Loc last, Loc a, Loc tmp, uint32_t outer, uint32_t 
     }
     if (keep_last) keep(t, last, 0, row.data(), inner);
     if (along_rows) {
-        double rounds = double(groups * 16 / std::max<uint64_t>(16, c.scratch_bytes() / sixteen * 16));
-        c.charge(t, uint64_t(outer) * inner, Op::Copy, 2 * rounds);  // there and back
+        // as many times 16 rows a round as the scratch has room for
+        uint64_t some = std::max<uint64_t>(1, c.scratch_bytes() / sixteen), rounds = (groups + some - 1) / some;
+        c.charge(t, (uint64_t(outer) * inner + rounds - 1) / rounds, Op::Copy, 2.0 * double(rounds));  // there and back
         c.charge(Dt::F32, outer, Op::Add, inner - 1.0);
     } else {
         c.charge(half ? Dt::F32 : t, inner, Op::Add, outer - 1.0);

@@ -91,12 +91,13 @@ struct Passes {  // instructions over the rows, a piece at a time
     }
 };
 
-void charge(Op op, const Softmax& s, Call& c) {
+// all: the rows that are computed, of which the scratch holds some at a time.
+void charge(Op op, const Softmax& s, uint64_t all, Call& c) {
     uint64_t floats = std::max(1u, row_floats(op, s)), fit = c.scratch_bytes() / 4 / floats;
-    uint64_t rows = std::max<uint64_t>(1, std::min<uint64_t>(fit ? fit : s.rows, s.rows));
+    uint64_t rows = std::max<uint64_t>(1, std::min<uint64_t>(fit ? fit : all, all));
     if (s.piece && s.tiled_rows == s.rows && s.tiled_width == s.width)
         rows = std::max<uint64_t>(1, std::min<uint64_t>(rows, s.piece));
-    Passes p{c, double((s.rows + rows - 1) / rows), rows, s.width};
+    Passes p{c, double((all + rows - 1) / rows), rows, s.width};
     bool grad = op == Op::SoftmaxGrad || op == Op::SoftmaxGradFront;
     if (s.type == Dt::F16) p.flat(Dt::F32, Op::Cast, grad ? 3 : 2);
     if (grad) {
@@ -230,7 +231,7 @@ void softmax(Op op, const Softmax& given, Here here) {
         if (third) mean.put(i, now);
         if (s.keep_stats) sum.put(i, t), max.put(i, m);
     }
-    charge(op, s, c);
+    charge(op, s, rows, c);
     c.end(bytes);
 }
 

@@ -59,6 +59,13 @@ void store_block(const MatmulState& s, const MatmulCores& cores, const Ready& r,
 
 namespace {
 
+// Is there a block to fetch? Behind the last one Iterate returned false and computed nothing.
+bool has_block(const MatmulState& s, const MatmulCores& cores, Here here) {
+    if (s.at < walk_of(s).count()) return true;
+    cores.caller->report("matmul-over", true, here, Numbers().add("blocks", (long long)walk_of(s).count()));
+    return false;
+}
+
 // One block leaves L0C when its sums are done.
 Stamp take_out(Core& cube, const Move& m, Here here) {
     cube.trace.await(Pipe::FIX, cube.trace.mark(Pipe::M));
@@ -178,7 +185,7 @@ bool matmul_iterate(MatmulState& s, const MatmulCall& call, Loc l0c, Here here) 
 
 void matmul_get(MatmulState& s, const MatmulCall& call, Gm to, Here here) {
     MatmulCores cores = cores_of(s, here);
-    if (!cores || !s.kind || s.at < 0 || !s.scratch.data) return;
+    if (!cores || !s.kind || s.at < 0 || !s.scratch.data || !has_block(s, cores, here)) return;
     auto r = prepare(s, cores, {}, here);
     if (!r) return;
     Block b = block_at(s, s.at);
@@ -206,6 +213,7 @@ void matmul_get(MatmulState& s, const MatmulCall& call, Loc to, Here here) {
         return into_ub(cores, to, int64_t(bytes), call.sync, here, [=](uint8_t* at) { std::memcpy(at, from, bytes); });
     }
     if (!s.scratch.data) return;
+    if (!has_block(s, cores, here)) return cores.caller->refuse(to, to.bytes);
     auto r = prepare(s, cores, {}, here);
     if (!r) return;
     Block b = block_at(s, s.at);

@@ -12,9 +12,9 @@ static void* nowhere() {  // memory for refused accesses
     return &place;
 }
 
-static void* element_checked(Loc l, uint32_t offset, uint32_t size, bool write, Here here) {
-    l.addr += offset;
-    l.bytes = offset < l.bytes ? l.bytes - offset : 0;
+static void* element_checked(Loc l, uint64_t offset, uint32_t size, bool write, Here here) {
+    l.addr += uint32_t(offset);
+    l.bytes = offset < l.bytes ? uint32_t(l.bytes - offset) : 0;  // an index times its size may be beyond 32 bits
     if (!core->usable(l, size, !write, here, write ? "SetValue" : "GetValue", 1)) return nowhere();
     core->check_stack(here);
     core->touch_scalar(l, size, write, here);
@@ -24,15 +24,15 @@ static void* element_checked(Loc l, uint32_t offset, uint32_t size, bool write, 
     return core->at(l);
 }
 
-void* element(const Loc& l, uint32_t offset, uint32_t size, bool write, Here here) {
+void* element(const Loc& l, uint64_t offset, uint32_t size, bool write, Here here) {
     Core& c = *core;
     if (l.buf) {
         const Core::Buffer& b = c.buffers[l.buf];
-        if (b.settled[write] == c.issues && b.gen == l.gen && uint64_t(offset) + size <= l.bytes &&
+        if (b.settled[write] == c.issues && b.gen == l.gen && offset + size <= l.bytes &&
             uint64_t(l.addr) + offset + size <= b.addr + (write ? b.len : b.whole)) {
             c.last = here;
             c.spend_scalar(size, write, here);
-            if (write) c.store_scalar(l.addr + offset, size);
+            if (write) c.store_scalar(uint32_t(l.addr + offset), size);
             c.granted = uint64_t(c.at(l) + offset);
             return c.at(l) + offset;
         }
@@ -89,7 +89,7 @@ void* place(const Loc& base, uint64_t offset, uint32_t size, Here here) {
     l.addr += uint32_t(offset);
     l.bytes = offset < base.bytes ? uint32_t(base.bytes - offset) : 0;
     if (!core->usable(l, size, false, here, "operator()", 1)) return nowhere();
-    return element_checked(base, uint32_t(offset), size, true, here);  // ordered like a write, which waits for more
+    return element_checked(base, offset, size, true, here);  // ordered like a write, which waits for more
 }
 
 void* place(const Gm& base, uint64_t offset, uint32_t size, Here here) {

@@ -146,7 +146,7 @@ bool GetDeepNormTilingInfo(const TensorShape& srcShape, const TensorShape& origi
 bool GetRmsNormMaxMinTmpSize(const TensorShape& srcShape, const uint32_t typeSize, uint32_t& maxValue,
                              uint32_t& minValue, const bool isBasicBlock) {
     Rows r(srcShape, 0);
-    if (isBasicBlock && (!blocks_of_eight(r) || r.h >= 2048)) return false;
+    if (!typeSize || (isBasicBlock && (!blocks_of_eight(r) || r.h >= 2048))) return false;
     uint32_t wide = single(typeSize) ? 1 : 2;
     maxValue = (r.all() * wide + up(r.rows(), kBlock / typeSize)) * kFloat;
     minValue = (r.h * wide + kBlock / kFloat) * kFloat;
@@ -157,6 +157,7 @@ bool GetRmsNormTilingInfo(const TensorShape& srcShape, const TensorShape& origin
                           const bool isBasicBlock) {
     Rows r(srcShape, dim(originSrcShape, 2));
     uint32_t most = 0, least = 0, floats = stackBufferByteSize / kFloat, wide = single(typeSize) ? 1 : 2, rows = 1;
+    if (!typeSize || !r.rows()) return false;
     if (srcShape.GetDimNum() != 3 || !same_but_h(srcShape, originSrcShape) || r.h * typeSize % kBlock) return false;
     if (!GetRmsNormMaxMinTmpSize(srcShape, typeSize, most, least, isBasicBlock) || stackBufferByteSize < least)
         return false;
@@ -192,7 +193,8 @@ bool GetBatchNormNDTilingInfo(const TensorShape& srcShape, const TensorShape& or
                               const uint32_t stackBufferByteSize, const uint32_t typeSize, const bool isReuseSource,
                               tiling::BatchNormTiling& t, const bool isBasicBlock) {
     uint32_t b = dim(originSrcShape, 0), columns = dim(srcShape, 1) * dim(srcShape, 2), most = 0, least = 0;
-    if (srcShape.GetDimNum() != 3 || originSrcShape.GetDimNum() != 3 || !b || columns * typeSize % kBlock) return false;
+    if (srcShape.GetDimNum() != 3 || originSrcShape.GetDimNum() != 3 || !b || !typeSize || columns * typeSize % kBlock)
+        return false;
     if (!GetBatchNormMaxMinTmpSize(srcShape, originSrcShape, typeSize, isReuseSource, most, least, isBasicBlock) ||
         stackBufferByteSize < least)
         return false;

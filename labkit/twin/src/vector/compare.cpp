@@ -101,8 +101,10 @@ void compare_repeats(Cmp mode, Op op, Dt t, Loc d, Loc a, Second b, const Rep& r
     each_repeat(s, a, b.tensor, r, [&](uint32_t i, const uint8_t* ta, const uint8_t* tb, uint32_t n) {
         b.compare(mode, t, core->at(d) + i * lanes / 8, ta, tb, n);
     });
-    uint64_t bytes = uint64_t(s.r.times) * kRepeat;
-    core->retire(k, cost(op, t, bytes, b.tensor ? banks_of(d, {a, *b.tensor}, bytes) : 0), bytes);
+    uint64_t times = uint64_t(s.r.times), bytes = times * kRepeat;
+    Strided first{a.addr, r.src0_blk, r.src0_rep};  // the bits lie side by side whatever the strides are
+    double banks = b.tensor ? bank_cycles({d.addr}, {first, {b.tensor->addr, r.src1_blk, r.src1_rep}}, times) : 0;
+    core->retire(k, cost(op, t, bytes, banks), bytes);
 }
 
 }  // namespace
@@ -225,7 +227,7 @@ void select_repeats(Sel mode, Dt t, Loc d, Loc mask, const uint8_t* fixed, uint3
         scatter(core->at(d), td, i, r.dst_blk, r.dst_rep, s, s.size);
     });
     uint64_t bytes = uint64_t(s.r.times) * kRepeat;
-    core->retire(k, cost(Op::Select, t, bytes, two ? banks_of(d, {a, b}, bytes) : 0), bytes);
+    core->retire(k, cost(Op::Select, t, bytes, two ? banks_of(s.r, d, a, b) : 0), bytes);
 }
 
 }  // namespace

@@ -151,7 +151,7 @@ void gather(Dt t, Loc d, Loc s, Loc offset, uint32_t base, const Rep& asked, Her
     Shape shape(asked, size_of(t));
     if (!rep_ok(shape, here)) return;
     const Rep& r = shape.r;
-    uint64_t offsets = (uint64_t(r.times - 1) * shape.lanes + shape.top) * 4,
+    uint64_t offsets = (uint64_t(r.times - 1) * shape.lanes + shape.last) * 4,
              dn = shape.extent(1, r.dst_rep, shape.size);
     if (!core->usable(offset, offsets, true, here, "srcOffset") || !core->usable(s, 0, false, here, "src") ||
         !core->usable(d, dn, false, here, "dst"))
@@ -160,7 +160,7 @@ void gather(Dt t, Loc d, Loc s, Loc offset, uint32_t base, const Rep& asked, Her
     if (!OffsetCheck::written(offset, offsets, here)) return core->refuse(d, dn);
     OffsetCheck reach(s, base, shape.size, shape.size, "Gather");
     for (uint32_t i = 0; i < uint32_t(r.times); i++)
-        for (uint32_t lane = 0; lane < shape.top; lane++)
+        for (uint32_t lane = 0; lane < shape.top_of(i); lane++)
             if (shape.on(lane))
                 reach.look(offset_at(core->at(offset), uint64_t(i) * shape.lanes + lane),
                            uint64_t(i) * shape.lanes + lane);
@@ -182,7 +182,7 @@ void gather(Dt t, Loc d, Loc s, Loc offset, uint32_t base, const Rep& asked, Her
     std::vector<uint8_t> lanes(size_t(r.times) * kRepeat);
     const uint8_t* from = core->at(s) + base;
     for (uint32_t i = 0; i < uint32_t(r.times); i++)
-        for (uint32_t lane = 0; lane < shape.top; lane++)
+        for (uint32_t lane = 0; lane < shape.top_of(i); lane++)
             if (shape.on(lane))
                 std::memcpy(&lanes[size_t(i) * kRepeat + lane * shape.size],
                             from + offset_at(core->at(offset), uint64_t(i) * shape.lanes + lane), shape.size);

@@ -132,7 +132,18 @@ void cast_deq(Loc d, Loc s, bool tensor, bool upper, const Rep& r, const Shape& 
     auto k = core->issue(Pipe::V, Op::CastDequant, here);
     book_rep(k, s, shape, r.src0_blk, r.src0_rep, 2, false);
     if (tensor) core->book(k, core->vec.deq_at, 128, false);
+    // Both halves of a destination block are booked; what nobody wrote of the other half stays so.
+    Shadow off;
+    if (core->checks && core->unwritten(d.mem, d.addr, d.addr + dn)) {
+        off = core->shadow(d.mem, d.addr, dn);
+        for (uint32_t i = 0; i < uint32_t(shape.r.times); i++)
+            for (uint32_t lane = 0; lane < shape.top_of(i); lane++) {
+                size_t to = (size_t(i) * r.dst_rep + lane / 16 * r.dst_blk) * kBlock + lane % 16 + (upper ? 16 : 0);
+                if ((shape.prefix || shape.on(lane)) && to < off.size()) off[to] = 0;
+            }
+    }
     book_rep(k, d, shape, r.dst_blk, r.dst_rep, 2, true);
+    if (!off.empty()) core->leave(d.mem, d.addr, off, kNobody);
     uint64_t config[16];
     if (tensor) std::memcpy(config, core->at(core->vec.deq_at), sizeof config);
     else std::fill_n(config, 16, core->vec.deq);

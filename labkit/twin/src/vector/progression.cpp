@@ -66,7 +66,14 @@ void progression(Dt t, Loc d, Value first, const Rep& asked, Here here) {
     uint64_t dn = s.extent(r.dst_blk, r.dst_rep, s.size);
     if (!core->usable(d, dn, false, here, "dst")) return core->refuse(d, dn);
     uint32_t block = kBlock / s.size;
+    Shadow off;  // what is unwritten of the first block, without its active lanes
+    if (core->checks && core->unwritten(d.mem, d.addr, d.addr + kBlock)) {
+        off = core->shadow(d.mem, d.addr, kBlock);
+        for (uint32_t i = 0; i < std::min(block, s.top); i++)
+            if (s.on(i)) std::fill_n(off.begin() + i * s.size, s.size, uint8_t(0));
+    }
     core->touch_scalar(d, kBlock, true, here);
+    if (!off.empty()) core->leave(d.mem, d.addr, off, kNobody);
     for (uint32_t i = 1; i < std::min(block, s.top); i++) core->spend_scalar(s.size, true, here);
     auto k = core->issue(Pipe::V, Op::CreateVecIndex, here);
     book_rep(k, d, s, r.dst_blk, r.dst_rep, s.size, true);

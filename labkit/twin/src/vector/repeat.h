@@ -61,6 +61,12 @@ struct Shape {
         return r.times > 1 && last < top ? std::max(end, uint64_t(r.times - 2) * step + once(blk, width)) : end;
     }
     bool plain(uint32_t blk, uint32_t rep) const { return full && blk == 1 && rep == 8; }
+    // One bit for each block of a repeat: has it an active lane?
+    uint32_t blocks_on(uint32_t width) const {
+        uint32_t per = width ? kBlock / width : 2 * kBlock, bits = 0;
+        for (uint32_t lane = 0; lane < top; lane++) bits |= uint32_t(prefix || on(lane)) << lane / per;
+        return bits;
+    }
 private:
     void lanes_on() {
         uint64_t low = r.mask[0], high = r.mask[1];
@@ -97,6 +103,20 @@ inline bool rep_ok(const Shape& s, Here here) {
 inline void book_pieces(const Core::Ticket& t, Loc l, const Shape& s, uint32_t blk, uint32_t rep, uint32_t width,
                         bool write) {
     uint32_t step = rep * kBlock;
+    // A block that the mask switches off as a whole is neither read nor written: another pipe may use it meanwhile.
+    if (uint32_t bits = blk && !s.prefix ? s.blocks_on(width) : 0; bits & (bits + 1)) {
+        for (uint32_t i = 0; i < (rep ? uint32_t(s.r.times) : 1); i++)
+            for (uint32_t b = 0, end; bits >> b; b = end) {
+                end = b + 1;
+                if (!(bits >> b & 1)) continue;
+                while (blk == 1 && bits >> end & 1) end++;
+                Loc part = l;
+                part.addr += i * step + b * blk * kBlock;
+                uint64_t to = std::min<uint64_t>(end * kBlock, s.once(1, width));
+                core->book_piece(t, part, uint32_t(to - b * kBlock), write);
+            }
+        return;
+    }
     uint64_t piece = s.once(std::min(blk, 1u), width);
     if (blk <= 1 && step < piece + kBlock)
         // gaps shorter than a block count as part of it

@@ -111,7 +111,7 @@ void binary(Op op, Dt t, Loc d, Loc a, Loc b, const Rep& r, Here here) {
                  Side{left, r.src0_blk, r.src0_rep, s.size}, Side{right, r.src1_blk, r.src1_rep, s.size});
     });
     uint64_t bytes = uint64_t(s.r.times) * kRepeat;
-    core->retire(k, cost(op, t, bytes, banks_of(r, d, a, b)), bytes);
+    core->retire(k, cost(op, t, bytes, banks_of(s.r, d, a, b)), bytes);
 }
 
 void scalar(Op op, Dt t, Loc d, Loc s, Value v, int32_t n, Here here) {

@@ -169,7 +169,7 @@ void let_others_run();  // in a loop that reads GM until another core has writte
 
 // ---- scalar access: the address of the `size` bytes at `offset`, after all checks. Never null: a refused access gets
 // a dummy location. (A pointer and references, because kernels do this in their innermost loops.)
-void* element(const Loc&, uint32_t offset, uint32_t size, bool write, Here);
+void* element(const Loc&, uint64_t offset, uint32_t size, bool write, Here);
 void* element(const Gm&, uint64_t offset, uint32_t size, bool write, Here, const void* value = nullptr);
 
 // ---- system
