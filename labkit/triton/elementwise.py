@@ -149,8 +149,8 @@ CONVERSIONS = (
     "arith.extf", "arith.truncf", "tt.fp_to_fp", "arith.sitofp", "arith.uitofp", "arith.fptosi", "arith.extsi",
     "arith.extui", "arith.trunci", "arith.fptoui",
 )  # fmt: skip
-# a number beside a tile takes a place while the tile is read
-OWN_PLACE = {"arith.divf", "arith.andi", "arith.ori", "arith.xori"}
+# a number beside a tile takes a place while the tile is read; Fmod must not write where it reads
+OWN_PLACE = {"arith.divf", "arith.remf", "arith.andi", "arith.ori", "arith.xori"}
 IN_PLACE = {n for n in RULES if n.startswith("arith.")} - OWN_PLACE
 IN_PLACE |= {"math.exp", "math.log", "math.sqrt", "math.absf"}
 BESIDE = {"arith.addf": "Add", "arith.subf": "Sub", "arith.mulf": "Mul", "arith.divf": "Div"}
