@@ -39,9 +39,18 @@ def negative(k, t, args, n):
 
 def divide(k, t, args, n):
     a, b = args
-    if isinstance(a, Tile) and not isinstance(b, Tile):
+    if isinstance(a, Tile) and not isinstance(b, Tile) and has_reciprocal(b):
         return [f"Muls({t.var}, {a.var}, {literal(f'1.0f / static_cast<float>({b})', t.elem)}, {n});"]
     return precise_divide(k, t, args, n)
+
+
+def has_reciprocal(text: str) -> bool:
+    """False for a number so tiny or so large that float32 has no normal number for its reciprocal."""
+    try:
+        size = abs(float(text.removesuffix("f")))
+    except ValueError:
+        return True  # known when the kernel runs
+    return size in (0.0, float("inf")) or 2.0**-128 < size <= 2.0**126
 
 
 def precise_divide(k, t, args, n):
