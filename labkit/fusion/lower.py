@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 
 from labkit.codegen import DOWN, ROW, Builder, Program, Tensor
 from labkit.codegen.ir import COMPARE, FULL, Value
@@ -80,6 +81,10 @@ class Lowering(Reductions):
         given = node.args[i]
         return self.value[given] if hasattr(given, "meta") else given
 
+    def _setting(self, node, i: int, name: str, default):
+        """A number that may be left out, or be given by its name."""
+        return node.args[i] if len(node.args) > i else node.kwargs.get(name, default)
+
     def _as(self, value, dtype: str):
         if isinstance(value, Value) and value.dtype != dtype:
             return self.b.cast(value, dtype)
@@ -91,12 +96,13 @@ class Lowering(Reductions):
 
     def _constant(self, node, name: str):
         if name in ("full", "full_like"):
-            return node.args[1]
+            number, dtype = node.args[1], node.meta["val"].dtype
+            return number if dtype.is_floating_point else of_type(number, dtype)
         return node.args[0] if name == "scalar_tensor" else 1 if name.startswith("ones") else 0
 
     def _cast(self, node):
-        value = self.value[node.args[0]]
-        return self._as(value, computed(node.meta["val"].dtype)) if isinstance(value, Value) else value
+        value, dtype = self.value[node.args[0]], node.meta["val"].dtype
+        return self._as(value, computed(dtype)) if isinstance(value, Value) else of_type(value, dtype)
 
     # ---- arithmetic; numbers on both sides are folded
 
@@ -119,13 +125,16 @@ class Lowering(Reductions):
         if isinstance(a, Value):
             if op == "sub":
                 return made.scalar("adds", a, -b, "sub")
-            power = math.frexp(b)[0] == 0.5 if b else False  # then 1 / b is exact
+            half, exponent = math.frexp(b)
+            power = half == 0.5 and -126 < exponent <= 127  # then 1 / b is exact, and a normal number of float32
             return made.scalar("muls", a, 1.0 / b, "div") if power else made.binary("div", a, made.fill(a, b))
         if op == "sub":
             return made.scalar("adds", made.scalar("muls", b, -1 if b.dtype == "i32" else -1.0, "neg"), a, "rsub")
         return made.binary("div", made.fill(b, a), b)
 
     def op_add(self, node, op="add"):
+        if computed(node.meta["val"].dtype) == "bits":
+            return self._both(node, "or")
         a, b = self._operands(node)
         alpha = node.kwargs.get("alpha", 1)
         return self.two(op, a, b if alpha == 1 else self.two("mul", b, alpha))
@@ -134,13 +143,20 @@ class Lowering(Reductions):
         return self.op_add(node, "sub")
 
     def op_rsub(self, node):
-        a, b = self._operands(node)
-        return self.two("sub", b, a)
+        (a, b), alpha = self._operands(node), self._setting(node, 2, "alpha", 1)
+        return self.two("sub", b, a if alpha == 1 else self.two("mul", a, alpha))
 
     def op_mul(self, node):
         if computed(node.meta["val"].dtype) == "bits":
-            return self.b.logic("and", *self._operands(node))
+            return self._both(node, "and")
         return self.two("mul", *self._operands(node))
+
+    def _both(self, node, op: str) -> Value:
+        """Of two conditions."""
+        a, b = self._operands(node)
+        if not isinstance(a, Value) or not isinstance(b, Value):
+            raise refuse("operator", name=f"aten.{name_of(node)} with a number", node=node.name)
+        return self.b.logic(op, a, b)
 
     def op_div(self, node):
         if node.kwargs.get("rounding_mode"):
@@ -148,9 +164,13 @@ class Lowering(Reductions):
         return self.two("div", *self._operands(node))
 
     def op_maximum(self, node):
+        if computed(node.meta["val"].dtype) == "bits":
+            return self._both(node, "or")
         return self.two("max", *self._operands(node))
 
     def op_minimum(self, node):
+        if computed(node.meta["val"].dtype) == "bits":
+            return self._both(node, "and")
         return self.two("min", *self._operands(node))
 
     def op_neg(self, node):
@@ -171,7 +191,11 @@ class Lowering(Reductions):
         x = x if low is None else self.two("max", x, low)
         return x if high is None else self.two("min", x, high)
 
-    op_hardtanh = op_clamp_min = op_clamp
+    op_clamp_min = op_clamp
+
+    def op_hardtanh(self, node):
+        low, high = self._setting(node, 1, "min_val", -1), self._setting(node, 2, "max_val", 1)
+        return self.two("min", self.two("max", *self._operands(node, 1), low), high)
 
     def op_clamp_max(self, node):
         return self.two("min", self._operands(node, 1)[0], self.arg(node, 1))
@@ -261,9 +285,13 @@ class Lowering(Reductions):
 
     def op_elu(self, node):
         (x,), b = self._operands(node, 1), self.b
-        alpha = node.args[1] if len(node.args) > 1 else 1.0
-        grown = b.scalar("adds", b.unary("exp", b.scalar("mins", x, 0.0)), -1.0)
-        return b.select(b.compare("GT", x, 0.0), x, b.scalar("muls", grown, alpha), hint="elu")
+        alpha, scale, inner = (
+            self._setting(node, i, n, 1) for i, n in ((1, "alpha"), (2, "scale"), (3, "input_scale"))
+        )
+        least = b.scalar("mins", x, 0.0)
+        grown = b.scalar("adds", b.unary("exp", least if inner == 1 else b.scalar("muls", least, inner)), -1.0)
+        made = b.select(b.compare("GT", x, 0.0), x, b.scalar("muls", grown, alpha), hint="elu")
+        return made if scale == 1 else b.scalar("muls", made, scale)
 
     # ---- conditions
 
@@ -271,6 +299,9 @@ class Lowering(Reductions):
         mode = name_of(node).upper()
         assert mode in COMPARE
         a, b = self.arg(node, 0), self.arg(node, 1)
+        if not isinstance(a, Value) and not isinstance(b, Value):
+            return bool(getattr(operator, mode.lower())(a, b))
+        a, b = self._rounded_beside(node, 1, a), self._rounded_beside(node, 0, b)
         kinds = [v.dtype for v in (a, b) if isinstance(v, Value)]
         numbers = [v for v in (a, b) if not isinstance(v, Value)]
         whole = "f32" not in kinds and all(float(n).is_integer() for n in numbers) and "i32" in kinds
@@ -279,24 +310,32 @@ class Lowering(Reductions):
             a, b, mode = b, a, {"LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE"}.get(mode, mode)
         return self.b.compare(mode, a, b, mode.lower())
 
+    def _rounded_beside(self, node, other: int, value):
+        """A number beside a 16-bit tensor, which PyTorch rounds to the tensor's type before it compares."""
+        beside = node.args[other]
+        dtype = beside.meta["val"].dtype if hasattr(beside, "meta") else None
+        narrow = str(dtype) in ("torch.float16", "torch.bfloat16")
+        return of_type(value, dtype) if narrow and not isinstance(value, Value) else value
+
     op_eq = op_ne = op_lt = op_le = op_gt = op_ge = _compare
 
     def _logic(self, node):
         if computed(node.meta["val"].dtype) != "bits":
             raise refuse("operator", name=f"aten.{name_of(node)} of integers", node=node.name)
+        name = name_of(node)
+        if not name.endswith("xor"):
+            return self._both(node, "and" if name.endswith("and") else "or")
         a, b = self._operands(node)
         if not isinstance(a, Value) or not isinstance(b, Value):
-            raise refuse("operator", name=f"aten.{name_of(node)} with a number", node=node.name)
-        name = name_of(node)
-        if name.endswith("xor"):
-            both, some = self.b.logic("and", a, b), self.b.logic("or", a, b)
-            return self.b.logic("and", some, self.b.inverse(both))
-        return self.b.logic("and" if name.endswith("and") else "or", a, b)
+            raise refuse("operator", name=f"aten.{name} with a number", node=node.name)
+        both, some = self.b.logic("and", a, b), self.b.logic("or", a, b)
+        return self.b.logic("and", some, self.b.inverse(both))
 
     op_logical_and = op_logical_or = op_logical_xor = op_bitwise_and = op_bitwise_or = op_bitwise_xor = _logic
 
     def op_logical_not(self, node):
-        return self.b.inverse(self._as(self.arg(node, 0), "bits"))
+        bits = self._as(self.arg(node, 0), "bits")
+        return self.b.inverse(bits) if isinstance(bits, Value) else not bits
 
     def op_bitwise_not(self, node):
         if computed(node.meta["val"].dtype) != "bits":
@@ -307,6 +346,8 @@ class Lowering(Reductions):
         dtype = computed(node.meta["val"].dtype)
         bits = self._as(self.arg(node, 0), "bits")
         a, b = (self._as(self.arg(node, i), dtype) for i in (1, 2))
+        if not isinstance(bits, Value):
+            return a if bits else b
         if dtype == "bits":
             a, b = (
                 v if isinstance(v, Value) else self.b.compare("NE", self.b.fill(bits, float(v)), 0.0) for v in (a, b)
@@ -316,7 +357,16 @@ class Lowering(Reductions):
 
     def op_masked_fill(self, node):
         x, bits, number = self.arg(node, 0), self._as(self.arg(node, 1), "bits"), self.arg(node, 2)
+        if not isinstance(bits, Value):
+            return number if bits else x
         return self.b.select(bits, number, x, computed(node.meta["val"].dtype), "masked")
+
+
+def of_type(number, dtype):
+    """As a tensor of that type holds it."""
+    import torch
+
+    return torch.tensor(number).to(dtype).item()
 
 
 def describe(node) -> str:

@@ -7,6 +7,8 @@ and Focus become other operators of PyTorch, on every device.
 
 from __future__ import annotations
 
+import sys
+
 import torch
 from torch import fx
 
@@ -121,9 +123,14 @@ def _why_not_rms_norm(match, x, weight, eps, shape=None) -> str:
     return rows_of(*tensors) or missing("rms_norm")
 
 
+def _default_eps(dtype: torch.dtype) -> float:
+    """PyTorch's, of the type that it computes in: of float32 for the 16-bit types too."""
+    return torch.finfo(torch.float32 if dtype.itemsize == 2 else dtype).eps
+
+
 def _rms_norm(match, x, weight, eps, shape=None) -> fx.Node:
     graph, dtype = match.output_node().graph, value(x).dtype
-    eps = torch.finfo(dtype).eps if eps is None else eps  # PyTorch's default
+    eps = _default_eps(dtype) if eps is None else eps
     both = call(graph, torch.ops.lab.rms_norm.default, x, weight, float(eps))
     return item(graph, both, 0)
 
@@ -164,7 +171,7 @@ def _add_norm(match, x, residual, shape, weight, eps, bias=None) -> fx.Node:
     with graph.inserting_before(total):
         if bias is None:
             _registered("npu_add_rms_norm")
-            eps = torch.finfo(value(x).dtype).eps if eps is None else eps
+            eps = _default_eps(value(x).dtype) if eps is None else eps
             made = call(graph, torch.ops.npu.npu_add_rms_norm.default, x, residual, weight, float(eps))
             normal, both = item(graph, made, 0), item(graph, made, 2)
         else:
@@ -252,7 +259,7 @@ def _focus_patterns() -> list:
 
     def part(row: int, column: int):
         def sliced(of, dim: int, start: int):
-            return CallFunction(aten.slice.Tensor, of, dim, start, Ignored(), 2)
+            return CallFunction(aten.slice.Tensor, of, dim, start, Ignored(), 2)  # the end: _why_not_focus
 
         # x[..., r::2, c::2] is a slice of a slice; dimensions that are taken whole are not sliced
         return sliced(sliced(KeywordArg("x"), 2, row), 3, column)
@@ -270,7 +277,14 @@ def _why_not_focus(match, x, weight, bias, stride, padding, dilation, groups) ->
     if list(stride) != [1, 1] or list(dilation) != [1, 1] or groups != 1:
         return text("fusion.left.arguments", node=match.output_node().name)
     image = tensors[0].shape
+    if not all(_to_the_end(n.args[3], image[n.args[1]]) for n in match.nodes if n.target is aten.slice.Tensor):
+        return text("fusion.left.focus_part", node=match.output_node().name)
     return "" if all(map(_even, image[-2:])) else text("fusion.left.odd", shape=tuple(image))
+
+
+def _to_the_end(end, side: int | torch.SymInt) -> bool:
+    """Of a slice. x[::2] has no end of its own, which is the greatest number that there is."""
+    return isinstance(end, int) and (end == sys.maxsize or (isinstance(side, int) and end >= side))
 
 
 def _even(n: int | torch.SymInt) -> bool:

@@ -55,9 +55,11 @@ def planning():
         raise RuntimeError("the analysis asks the simulated device; here a real NPU is used")
     torch.npu.synchronize()
     device.clear_l2()
-    with device.shapes_only(), torch.no_grad():
-        yield
-    device.clear_l2()
+    try:
+        with device.shapes_only(), torch.no_grad():
+            yield
+    finally:
+        device.clear_l2()
 
 
 @contextlib.contextmanager

@@ -107,6 +107,8 @@ class Scheduler:
                 self.reading.remove(request)
                 self.running.append(request)
                 complete.append(request)
+        if complete and not self.settings.continuous:  # in pieces a shorter prompt is complete before one ahead of it
+            self.running.sort(key=lambda r: r.pages)  # rows of a static batch lie side by side in the cache
         return complete
 
     def decode(self) -> list[Request]:

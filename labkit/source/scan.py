@@ -81,6 +81,11 @@ def closing(masked: str, start: int) -> int:
     return -1
 
 
+def _is_shift(masked: str, at: int) -> bool:
+    """Whether `<<` stands there: no list of template arguments begins with another one."""
+    return masked.startswith("<<", at) and masked[at + 2 : at + 3] != "<" and masked[max(0, at - 1) : at] != "<"
+
+
 def closing_angle(masked: str, start: int) -> int:
     """Offset of the `>` that closes the `<` at `start`, brackets inside skipped; -1 when there is none."""
     depth, i = 0, start
@@ -90,6 +95,8 @@ def closing_angle(masked: str, start: int) -> int:
             i = closing(masked, i)
             if i < 0:
                 return -1
+        elif _is_shift(masked, i):
+            i += 1
         elif c == "<":
             depth += 1
         elif c == ">" and masked[i - 1] != "-":
@@ -103,21 +110,23 @@ def closing_angle(masked: str, start: int) -> int:
 
 
 def split(masked: str, start: int, end: int, *, angles: bool = True, separator: str = ",") -> list[tuple[int, int]]:
-    """The (start, end) of each part between separators that stand outside brackets (and, with angles, outside `<>`)."""
-    parts, begin, depth, angle = [], start, 0, 0
-    for i in range(start, end):
+    """The (start, end) of each part between separators that stand outside brackets (and, with angles, outside `<>`).
+    A `<` that nothing closes is an operator."""
+    parts, begin, depth, i = [], start, 0, start
+    while i < end:
         c = masked[i]
         if c in "([{":
             depth += 1
         elif c in ")]}":
             depth -= 1
+        elif angles and depth == 0 and _is_shift(masked, i):
+            i += 1
         elif angles and depth == 0 and c == "<":
-            angle += 1
-        elif angles and depth == 0 and c == ">" and angle:
-            angle -= 1
-        elif c == separator and depth == 0 and angle == 0:
+            i = closed if i < (closed := closing_angle(masked, i)) < end else i
+        elif c == separator and depth == 0:
             parts.append((begin, i))
             begin = i + 1
+        i += 1
     parts.append((begin, end))
     return parts
 

@@ -196,15 +196,23 @@ def nearest(apart: sympy.Expr, ended: set) -> sympy.Expr:
     return min(apart % step, -apart % step)
 
 
+def extent(access: Access) -> int | None:
+    """Elements from the first to the last one that an access touches; None where names of the author's decide."""
+    sides = [(n - 1) * access.steps[d] for d, n in enumerate(access.stored) if n > 1] if access.steps else [sympy.oo]
+    return int(sum(map(abs, sides))) + 1 if all(n.is_Integer for n in sides) else None
+
+
 def stores_again(forms: dict, op: Op, access: Access, before: list[tuple[Access, set]]) -> bool:
     """Whether a store is known to write bytes that an earlier one of the same program wrote: one of `before`, each with
     its indices(), or itself in an earlier turn of a loop. Copies to GM begin in order but may overlap, so it has to
     wait. Where names of the author's decide (a row's length), nothing is known, and none waits."""
-    sides = [(n - 1) * access.steps[d] for d, n in enumerate(access.stored) if n > 1] if access.steps else [sympy.oo]
-    long = sum(map(abs, sides)) + 1 if all(n.is_Integer for n in sides) else None
+    long = extent(access)
 
-    def near(apart) -> bool:
-        return apart == 0 or bool(long and apart.is_Integer and abs(apart) < long)
+    def near(apart, earlier: int = 0) -> bool:
+        """earlier: elements from the first to the last one of a store that begins `apart` elements before."""
+        if apart == 0 or not apart.is_Integer:
+            return apart == 0
+        return bool(abs(apart) < (long or 0) or 0 < apart < earlier)
 
     for loop in enclosing(op):
         index = forms.get(loop.blocks[0].args[0]) if loop.name == "scf.for" else None
@@ -213,6 +221,7 @@ def stores_again(forms: dict, op: Op, access: Access, before: list[tuple[Access,
             return True
     now = indices(forms, op)
     return any(
-        a.pointer.arg == access.pointer.arg and near(nearest(sympy.expand(access.base - a.base), then - now))
+        a.pointer.arg == access.pointer.arg
+        and near(nearest(sympy.expand(access.base - a.base), then - now), extent(a) or 0)
         for a, then in before
     )

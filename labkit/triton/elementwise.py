@@ -39,9 +39,18 @@ def negative(k, t, args, n):
 
 def divide(k, t, args, n):
     a, b = args
-    if isinstance(a, Tile) and not isinstance(b, Tile):
+    if isinstance(a, Tile) and not isinstance(b, Tile) and has_reciprocal(b):
         return [f"Muls({t.var}, {a.var}, {literal(f'1.0f / static_cast<float>({b})', t.elem)}, {n});"]
     return precise_divide(k, t, args, n)
+
+
+def has_reciprocal(text: str) -> bool:
+    """False for a number so tiny or so large that float32 has no normal number for its reciprocal."""
+    try:
+        size = abs(float(text.removesuffix("f")))
+    except ValueError:
+        return True  # known when the kernel runs
+    return size in (0.0, float("inf")) or 2.0**-128 < size <= 2.0**126
 
 
 def precise_divide(k, t, args, n):
@@ -149,8 +158,8 @@ CONVERSIONS = (
     "arith.extf", "arith.truncf", "tt.fp_to_fp", "arith.sitofp", "arith.uitofp", "arith.fptosi", "arith.extsi",
     "arith.extui", "arith.trunci", "arith.fptoui",
 )  # fmt: skip
-# a number beside a tile takes a place while the tile is read
-OWN_PLACE = {"arith.divf", "arith.andi", "arith.ori", "arith.xori"}
+# a number beside a tile takes a place while the tile is read; Fmod must not write where it reads
+OWN_PLACE = {"arith.divf", "arith.remf", "arith.andi", "arith.ori", "arith.xori"}
 IN_PLACE = {n for n in RULES if n.startswith("arith.")} - OWN_PLACE
 IN_PLACE |= {"math.exp", "math.log", "math.sqrt", "math.absf"}
 BESIDE = {"arith.addf": "Add", "arith.subf": "Sub", "arith.mulf": "Mul", "arith.divf": "Div"}

@@ -300,3 +300,11 @@ def test_of_a_long_run_the_first_pieces_are_gone(monkeypatch):
     run = traffic.Run()
     traffic._pieces_of(run, [("a", 0, 2), ("b", 1, 4), ("c", 4, 5)])
     assert run.of == {"a": [], "b": ["third", "fourth"], "c": ["fifth"]}
+
+
+def test_an_exception_leaves_nothing_in_the_l2(monkeypatch):
+    cleared = []
+    monkeypatch.setattr(device, "clear_l2", lambda: cleared.append(True))
+    with pytest.raises(KeyError), traffic.planning():
+        raise KeyError
+    assert len(cleared) == 2

@@ -177,6 +177,43 @@ def test_chains(name):
     assert check.ok, (check, check.record.report())
 
 
+ARGUMENTS = {
+    "selu": lambda x: F.selu(x) + torch.ops.aten.elu(x, 0.5, 2.0, 3.0),
+    "rsub": lambda x: torch.rsub(x, 2, alpha=3),
+    "hardtanh": lambda x: torch.ops.aten.hardtanh(x * 3),
+    "conditions": lambda x: (
+        torch.where((x > 0) + (x < -1), x, 0.0),
+        torch.maximum(x > 0, x < -1),
+        torch.minimum(x > -1, x < 1),
+    ),
+    "numbers that are tensors": lambda x: (
+        torch.where(torch.tensor(3) > 2, x * torch.tensor(2.7).to(torch.int32), 0.0),
+        x.masked_fill(~(torch.tensor(3) > 2), 0.0) + 1,
+    ),
+    "tiny divisors": lambda x: (x * 2.0**-40 / 2.0**-130 * 2.0**-60, x / 2.0**127),
+}
+
+
+@pytest.mark.parametrize("name", ARGUMENTS)
+def test_each_argument_counts(name):
+    x = values(5, 70)
+    got, want = (
+        f if isinstance(f, tuple) else (f,) for f in (fusion.kernel(ARGUMENTS[name], (x,))(x.npu()), ARGUMENTS[name](x))
+    )
+    for g, w in zip(got, want):
+        torch.testing.assert_close(g.cpu(), w, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_a_number_beside_a_16_bit_tensor_has_its_type(dtype):
+    def compared(x):
+        return x >= 0.1, x == 0.1, 0.1 < x
+
+    x = torch.tensor([0.1, 0.09, 0.11]).to(dtype)
+    for got, want in zip(fusion.kernel(compared, (x,))(x.npu()), compared(x)):
+        assert got.cpu().tolist() == want.tolist()
+
+
 def test_other_sizes_use_the_same_text():
     kernel = fusion.kernel(softmax, (values(8, 100),))
     text = kernel.source

@@ -264,3 +264,31 @@ def test_focus_of_odd_sides_is_left():
         node.meta["val"] = node.meta["val"].new_empty(1, 3, 7, 8)
     outcome = passes.apply(module, [rules.RULES["focus_conv"]])
     assert not outcome.replaced and "even" in outcome.left[0] and model is not None
+
+
+def test_focus_of_a_part_of_the_image_is_left():
+    class Part(Focus):
+        def forward(self, x):
+            return self.conv(torch.cat([x[..., r:8:2, c::2] for r, c in ((0, 0), (1, 0), (0, 1), (1, 1))], 1))
+
+    model, x = Part().eval(), torch.randn(1, 3, 16, 16)
+    made = fusion.fuse(model, x)
+    assert "focus_conv" not in made.outcome.replaced and any("end before" in why for why in made.outcome.left)
+    assert torch.equal(made(x), model(x))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("residual", [False, True])
+def test_the_norm_s_own_eps_is_float32_s(dtype, residual):
+    """Of numbers so small that eps decides: PyTorch takes the eps of the type that it computes in."""
+    torch.manual_seed(0)
+    x, w = (1e-3 * torch.randn(4, 64)).to(dtype), torch.ones(64, dtype=dtype)
+
+    class Norm(nn.Module):
+        def forward(self, x, w):
+            whole = x + x if residual else x
+            return F.rms_norm(whole, (64,), w), whole + 1.0
+
+    made = fusion.fuse(Norm(), x.npu(), w.npu())
+    assert dict(made.outcome.replaced) == {"add_rms_norm" if residual else "rms_norm": 1}
+    torch.testing.assert_close(made(x.npu(), w.npu())[0].cpu(), Norm()(x, w)[0], rtol=0.02, atol=0.01)

@@ -60,6 +60,16 @@ def test_the_steps_change_no_token(decoder):
         assert sum(a == b for a, b in pairs) >= 0.9 * len(pairs), settings.name()
 
 
+def test_in_pieces_a_static_batch_keeps_its_rows_side_by_side(decoder):
+    """The second prompt is complete before the first one."""
+    requests = [
+        Request(i, 0.0, n, 6, None, [(k * j + i) % 256 for j in range(n)]) for i, n, k in ((0, 128, 7), (1, 64, 5))
+    ]
+    settings = NAIVE.with_(max_length=256, slots=1)
+    plain = answers(settings, decoder, requests)
+    assert answers(settings.with_(slots=4, chunk=64), decoder, requests) == plain
+
+
 def test_attention_over_pages_is_that_over_all_keys():
     from labkit.serving.model import Step, gathered
 

@@ -230,6 +230,8 @@ def test_arrays_defaults_and_comments():
     ).params
     assert (a.name, a.array, a.kind) == ("a", "[2][3]", "gm")
     assert (b.name, b.default, c.default) == ("b", "F(1, 2)", "1.5f")
+    a, b, c = one("__global__ __aicore__ void k(P<int, half> a, int b = 1 << 3, bool c = 1 < 2) {}").params
+    assert (a.name, b.default, c.default) == ("a", "1 << 3", "1 < 2")
 
 
 @pytest.mark.parametrize("inside", ["", "void", " /* none */ "])
@@ -352,6 +354,8 @@ def test_struct_fields():
         ("long long", "z", None),
     ]
     assert (table["C"].pack, table["E"].align, table["H"].pack, table["I"].pack) == (1, 32, 2, None)
+    shifts = structs("struct S { uint32_t a = 1 << 12, b = 8 >> 2, c = 8 < 9, d = 2; };")
+    assert [name for _, name, _ in shifts["S"]] == ["a", "b", "c", "d"]
 
 
 def test_values_become_c():

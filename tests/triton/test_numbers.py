@@ -47,6 +47,34 @@ def test_single_numbers_without_a_sign(n, m):
 
 
 @triton.jit
+def remainders(a, b, out):
+    i = tl.arange(0, 64)
+    tl.store(out + i, tl.load(a + i) % tl.load(b + i))
+
+
+def test_a_remainder_has_memory_of_its_own():
+    a, b = torch.arange(64.0).half() / 4 - 8, torch.arange(64.0).half() / 8 + 1
+    out = torch.zeros(64).half().npu()
+    remainders[(1,)](a.npu(), b.npu(), out)
+    assert torch.equal(out.cpu(), torch.fmod(a, b)) and not labkit.triton.last().codes()
+
+
+@triton.jit
+def by_extremes(x, out):
+    i = tl.arange(0, 64)
+    v = tl.load(x + i)
+    tl.store(out + i, v / 7.346839692639297e-40)
+    tl.store(out + 64 + i, v / 1.7014118346046923e38)
+
+
+def test_a_divisor_without_a_reciprocal():
+    x = torch.arange(64.0) * 2.0**-60
+    out = torch.zeros(128).npu()
+    by_extremes[(1,)](x.npu(), out)
+    assert torch.equal(out.cpu(), torch.cat([x / 2.0**-130, x / 2.0**127]))
+
+
+@triton.jit
 def window(x, out, n, off, BLOCK: tl.constexpr):
     i = tl.arange(0, BLOCK)
     at = i + off

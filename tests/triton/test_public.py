@@ -308,6 +308,20 @@ def test_a_store_waits_only_where_bytes_may_be_the_same():
     assert waits == [3, 3, 2], "in the loop only while its rows overlap"
 
 
+@triton.jit
+def long_then_short(out, OFF: tl.constexpr):
+    tl.store(out + tl.arange(0, 1024), tl.zeros((1024,), tl.float32))
+    tl.store(out + OFF + tl.arange(0, 64), tl.zeros((64,), tl.float32) + 1.0)
+
+
+@pytest.mark.parametrize("by, waits", [(512, 1), (960, 1), (1024, 0)])
+def test_a_short_store_into_a_longer_one_waits(by, waits):
+    out = torch.zeros(2048).npu()
+    long_then_short[(1,)](out, by)
+    assert out.cpu().nonzero().flatten().tolist() == list(range(by, by + 64))
+    assert labkit.triton.body().count("PipeBarrier<PIPE_MTE3>") == waits and not labkit.triton.last().codes()
+
+
 @pytest.mark.parametrize("module", ["labkit.triton.driver", "labkit.triton.compiler", "labkit.triton", "triton"])
 def test_any_module_may_be_imported_first(module):
     """Triton imports the back end while it is itself imported."""
