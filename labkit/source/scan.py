@@ -90,6 +90,8 @@ def closing_angle(masked: str, start: int) -> int:
             i = closing(masked, i)
             if i < 0:
                 return -1
+        elif c == "<" and masked[i + 1 : i + 2] in ("<", "="):
+            i += 1  # `<<` and `<=` are operators
         elif c == "<":
             depth += 1
         elif c == ">" and masked[i - 1] != "-":
@@ -98,26 +100,34 @@ def closing_angle(masked: str, start: int) -> int:
                 return i
         elif c in ";)]}":
             return -1
+        if depth == 0:  # an operator at `start`
+            return -1
         i += 1
     return -1
 
 
 def split(masked: str, start: int, end: int, *, angles: bool = True, separator: str = ",") -> list[tuple[int, int]]:
-    """The (start, end) of each part between separators that stand outside brackets (and, with angles, outside `<>`)."""
-    parts, begin, depth, angle = [], start, 0, 0
-    for i in range(start, end):
+    """The (start, end) of each part between separators that stand outside brackets (and, with angles, outside `<>`).
+
+    A `<` that no `>` closes is an operator: `a = 1 << 12, b` and `a = 8 < 9, b` have two parts.
+    """
+    parts, begin, depth, i = [], start, 0, start
+    while i < end:
         c = masked[i]
         if c in "([{":
             depth += 1
         elif c in ")]}":
             depth -= 1
         elif angles and depth == 0 and c == "<":
-            angle += 1
-        elif angles and depth == 0 and c == ">" and angle:
-            angle -= 1
-        elif c == separator and depth == 0 and angle == 0:
+            if masked[i + 1 : i + 2] == "<":
+                i += 1  # the second of `<<` opens nothing either
+            else:
+                close = closing_angle(masked[:end], i)
+                i = close if close >= 0 else i
+        elif c == separator and depth == 0:
             parts.append((begin, i))
             begin = i + 1
+        i += 1
     parts.append((begin, end))
     return parts
 
