@@ -60,6 +60,13 @@ def test_the_steps_change_no_token(decoder):
         assert sum(a == b for a, b in pairs) >= 0.9 * len(pairs), settings.name()
 
 
+def test_rows_read_in_pieces_stand_in_the_order_of_their_memory(decoder):
+    """The second prompt is complete a step before the first."""
+    settings = NAIVE.with_(max_length=256, slots=4)
+    rows = [Request(i, 0.0, n, 6, None, [(5 * k + i) % 200 for k in range(n)]) for i, n in enumerate((128, 64))]
+    assert answers(settings.with_(chunk=64), decoder, rows) == answers(settings, decoder, rows)
+
+
 def test_attention_over_pages_is_that_over_all_keys():
     from labkit.serving.model import Step, gathered
 
