@@ -34,7 +34,7 @@ def nothing_left():
 def notebook(text: str) -> dict:
     """The names of a notebook's cell: functions that no other process can import."""
     names = {"__name__": "__main__", "torch": torch, "dist": dist, "device": device, "MB": MB}
-    exec(compile(text, "cell 1", "exec"), names)
+    exec(compile(text, "cell 1", "exec", dont_inherit=True), names)  # annotations as they are, not as this file's
     return names
 
 
