@@ -171,3 +171,15 @@ def test_messages_are_found_from_any_folder(tmp_path):
     done = subprocess.run([sys.executable, "-m", "labkit", "kernels"], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert messages.has("doctor.python") and Path(labkit.__file__).is_file()
+
+
+@pytest.mark.parametrize(
+    "command, said",
+    [
+        (["accuracy", "nosuch", "--json"], "no case begins with nosuch; there are add/, "),
+        (["fit", "--only", "nosuch"], "no constant is called nosuch; there are "),
+    ],
+)
+def test_unknown_names_of_the_clock_are_one_line(command, said):
+    shown = runner.invoke(cli.app, ["clock", *command])
+    assert shown.exit_code == 1 and said in shown.output and shown.output.count("\n") <= 1
