@@ -195,3 +195,15 @@ def test_cmake_dir_is_what_a_shell_sources():
     )
     assert home.stdout == found.stdout, home.stderr
     assert (Path(found.stdout.strip()) / "bin" / "bisheng").exists()
+
+
+@pytest.mark.parametrize(
+    "command, said",
+    [
+        (["accuracy", "nosuch", "--json"], "no case begins with nosuch; there are add/, "),
+        (["fit", "--only", "nosuch"], "no constant is called nosuch; there are "),
+    ],
+)
+def test_unknown_names_of_the_clock_are_one_line(command, said):
+    shown = runner.invoke(cli.app, ["clock", *command])
+    assert shown.exit_code == 1 and said in shown.output and shown.output.count("\n") <= 1

@@ -11,6 +11,12 @@ commands = typer.Typer(
 )
 
 
+def _known(only: list[str] | None, found, what: str, names: list[str]) -> None:
+    """Ends the command in one line where a name of `only` is not among those that were found."""
+    if unknown := [name for name in only or [] if name not in found]:
+        raise SystemExit(f"labkit: no {what} {', '.join(unknown)}; there are {', '.join(names)}")
+
+
 @commands.command()
 def accuracy(
     only: Annotated[
@@ -29,7 +35,12 @@ def accuracy(
     from labkit.build.runtime import Progress
     from labkit.calibration import report
     from labkit.calibration.accuracy import accuracy as run
+    from labkit.calibration.cases import cases, published
 
+    facts = published()
+    names = [c.name for c in cases() if c.name in facts]
+    _known(only, [name for name in only or [] if any(n.startswith(name) for n in names)], "case begins with",
+           sorted({n.partition("/")[0] + "/" for n in names}))  # fmt: skip
     result = run(only or [], models=models, progress=Progress(words="clock"))
     if as_json:
         print(result.json())
@@ -58,6 +69,7 @@ def fit(
     """The constants that the published kernels determine, from data/published_times.csv."""
     from labkit.calibration import fit as fitting
 
+    _known(only, fitting.CONSTANTS, "constant is called", sorted(fitting.CONSTANTS))
     if cross:
         found = fitting.cross(say=print)
         print(fitting.said_of(found))

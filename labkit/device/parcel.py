@@ -19,6 +19,7 @@ import marshal
 import pickle
 import sys
 import types
+import typing
 
 import torch
 
@@ -27,6 +28,11 @@ _MADE_WITH_IT = {"__dict__", "__weakref__", "__slots__", "_abc_impl"}
 # The same of an Enum, whose members are made with it.
 _MADE_WITH_ENUM = {"_generate_next_value_", "_member_names_", "_member_map_", "_member_type_", "_value2member_map_"}
 _MADE_WITH_ENUM |= {"_unhashable_values_", "_unhashable_values_map_", "_hashable_values_", "_use_args_", "__new__"}
+# Of vars() of a member of an Enum: what the Enum gives it.
+_GIVEN_TO_MEMBERS = {"_name_", "_value_", "_sort_order_", "_inverted_", "__objclass__"}
+# Annotations of functions that are sent; of others nobody knows whether they can be.
+_ANNOTATIONS = (str, type, type(None), typing.TypeVar, types.GenericAlias, types.UnionType, type(typing.List[int]))
+_NAMELESS = (type(None), type(...), type(NotImplemented))  # pickle knows them, though no module has their names
 # MISSING and its like, which dataclasses compares by `is`
 _OF_DATACLASSES = {id(v): n for n, v in vars(dataclasses).items() if type(v).__module__ == "dataclasses"}
 
@@ -67,9 +73,11 @@ class _Pickler(pickle.Pickler):
             return functools.cached_property, (thing.func,), {"attrname": thing.attrname}
         if isinstance(thing, functools._lru_cache_wrapper) and not _importable(thing):
             return _cached, (thing.__wrapped__, thing.cache_parameters())
+        if isinstance(thing, (typing.TypeVar, typing.ParamSpec, typing.NewType, typing.ForwardRef)):
+            return _type_parts(thing)
         if isinstance(thing, types.FunctionType) and not _importable(thing):
             return self._function_parts(thing)
-        if isinstance(thing, type) and not _importable(thing):
+        if isinstance(thing, type) and thing not in _NAMELESS and not _importable(thing):
             return _class_parts(thing)
         return NotImplemented
 
@@ -94,6 +102,7 @@ class _Pickler(pickle.Pickler):
             "globals": {k: v for k, v in f.__globals__.items() if k in names},
             "defaults": f.__defaults__,
             "kwdefaults": f.__kwdefaults__,
+            "annotations": {k: v for k, v in f.__annotations__.items() if isinstance(v, _ANNOTATIONS)},
             "dict": f.__dict__,
         }
         made = (marshal.dumps(f.__code__), shared, f.__name__, f.__qualname__, f.__closure__)
@@ -109,6 +118,18 @@ def _importable(thing) -> bool:
     for part in thing.__qualname__.split("."):
         found = getattr(found, part, None)
     return found is thing
+
+
+def _type_parts(thing):
+    """Of what stands for a type in annotations."""
+    if isinstance(thing, typing.ForwardRef):
+        return typing.ForwardRef, (thing.__forward_arg__,)
+    if getattr(sys.modules.get(thing.__module__), thing.__name__, None) is thing and thing.__module__ != "__main__":
+        return NotImplemented
+    if isinstance(thing, typing.NewType):
+        return typing.NewType, (thing.__name__, thing.__supertype__)
+    given = {"bound": thing.__bound__, "covariant": thing.__covariant__, "contravariant": thing.__contravariant__}
+    return _type_variable, (type(thing), thing.__name__, getattr(thing, "__constraints__", ()), given)
 
 
 def _codes(code: types.CodeType):
@@ -141,10 +162,12 @@ def _class_parts(thing: type):
         members = {name: member._value_ for name, member in thing.__members__.items()}
         inside = {k: v for k, v in inside.items() if k not in _MADE_WITH_ENUM and k not in members}
         for member in thing:  # what its __init__ gave them
-            own[member._name_] = {k: v for k, v in vars(member).items() if not k.startswith("_")}
+            own[member._name_] = {k: v for k, v in vars(member).items() if k not in _GIVEN_TO_MEMBERS}
     else:
         members = {"__slots__": vars(thing)["__slots__"]} if "__slots__" in vars(thing) else {}
-    made = (type(thing), thing.__name__, thing.__qualname__, thing.__bases__, members)
+    bases = vars(thing).get("__orig_bases__", ())  # Generic[T], without which Generic is refused
+    bases = bases if types.resolve_bases(bases) == thing.__bases__ else thing.__bases__  # not so of a NamedTuple
+    made = (type(thing), thing.__name__, thing.__qualname__, bases, members)
     return _class, made, (inside, own), None, None, _furnish
 
 
@@ -162,6 +185,7 @@ def _function(code: bytes, shared: dict, name: str, qualname: str, closure: tupl
 def _fill(f: types.FunctionType, state: dict) -> None:
     f.__globals__.update(state["globals"])
     f.__defaults__, f.__kwdefaults__ = state["defaults"], state["kwdefaults"]
+    f.__annotations__ = state["annotations"]
     f.__dict__.update(state["dict"])
 
 
@@ -178,6 +202,10 @@ def _fill_cell(cell: types.CellType, held: tuple) -> None:
         cell.cell_contents = held[0]
 
 
+def _type_variable(kind: type, name: str, constraints: tuple, given: dict):
+    return kind(name, *constraints, **given)
+
+
 def _cached(f, parameters: dict):
     return functools.lru_cache(**parameters)(f)
 
@@ -188,7 +216,19 @@ def _class(kind: type, name: str, qualname: str, bases: tuple, members: dict) ->
         for key, value in members.items():  # not update(), of which an Enum would not hear
             inside[key] = value
 
-    return types.new_class(name, bases, {"metaclass": kind} if kind is not type else None, begin)
+    given = {"metaclass": kind} if kind is not type else None
+    try:
+        return types.new_class(name, bases, given, begin)
+    except TypeError:  # perhaps __init_subclass__ wants keywords, which the class has not kept; nor does it need them,
+        asks = [c for b in types.resolve_bases(bases) for c in b.__mro__ if "__init_subclass__" in vars(c)]
+        if not asks or asks[0] is object:  # since it gets what was made of them
+            raise
+        kept = vars(asks[0])["__init_subclass__"]
+        asks[0].__init_subclass__ = classmethod(lambda cls: None)
+        try:
+            return types.new_class(name, bases, given, begin)
+        finally:
+            asks[0].__init_subclass__ = kept
 
 
 def _furnish(made: type, state: tuple[dict, dict]) -> None:

@@ -54,11 +54,17 @@ def manual_seed_all(seed: int) -> None:
 
 def seed() -> None:
     """Seeds the current device with a number from the system."""
-    default_generators[index()].seed()
+    _new_seed(default_generators[index()])
 
 
 def seed_all() -> None:
-    manual_seed_all(default_generators[0].seed())
+    manual_seed_all(_new_seed(default_generators[0]))
+
+
+def _new_seed(generator: torch.Generator) -> int:
+    if graphs.capturing():  # as in _seed: the seed of a capture stands
+        raise RuntimeError("Cannot call NPUGeneratorImpl::seed during NPU graph capture.")
+    return generator.seed()
 
 
 def initial_seed() -> int:

@@ -34,9 +34,10 @@ def _product(x, weight, bias, scale, offset, antiquant_scale, antiquant_offset, 
     first = bias is not None and (scale is None or bias.dtype == torch.int32)
     y = y + bias if first else y
     if scale is not None:
-        # npu_trans_quant_param packs an fp32 number into the low half of an int64
-        low = scale.bitwise_and(0xFFFFFFFF).to(torch.int32) if scale.dtype == torch.int64 else scale
-        y = y * (low.view(torch.float32) if scale.dtype == torch.int64 else scale.float())
+        if scale.dtype in (torch.int64, torch.uint64):
+            # npu_trans_quant_param packs an fp32 number into the low half; of uint64 PyTorch knows hardly an operator
+            scale = scale.view(torch.int64).bitwise_and(0xFFFFFFFF).to(torch.int32).view(torch.float32)
+        y = y * scale.float()
     if per_token_scale is not None:
         y = y * per_token_scale.float().unsqueeze(-1)
     y = y + offset.float() if offset is not None else y
@@ -179,6 +180,8 @@ def _quantize(self, scales, zero_points, dtype, axis=1, div_mode=True):
     "ScalarType? dst_type=None, str quant_mode='pertoken', float dst_type_max=0.0) -> (Tensor, Tensor)"
 )
 def _dynamic_quant(input, *, smooth_scales=None, group_index=None, dst_type=None, quant_mode="pertoken", **_):
+    if (kind := scalar_type(dst_type)) not in (torch.int8, torch.qint8):
+        raise RuntimeError(f"npu_dynamic_quant: dst_type is torch.int8 here, not {kind}")
     x = input.float()
     if smooth_scales is not None:
         smooth = smooth_scales.float()

@@ -2,8 +2,9 @@
 
 Contract. `layout_place` is the arithmetic, `fractal_layout` its picture. Orders are named as CANN does, the
 capital letter for the order of the fractals (Z: row by row, N: column by column) and the small one for the
-elements inside of one: "ND" rows without fractals, "Nz" in L1 and L0C, "Zz" in L0A, "Zn" in L0B. A fractal
-has 512 bytes: 16 lines of 32 bytes.
+elements inside of one: "ND" rows without fractals, "Nz" in L1, "Zz" in L0A, "Zn" in L0B. A fractal has 512 bytes:
+16 lines of 32 bytes. L0C is "Nz" too, but its fractals have 16 x 16 elements though each takes 4 bytes, 1024 bytes
+in all: elements are in the order of 2-byte ones, so ask for dtype_bytes=2 and count elements.
 """
 
 from __future__ import annotations
@@ -89,7 +90,8 @@ def fractal_layout(
             f"{layout.down} x {layout.across} fractals; at most {MOST} can be drawn, so take a part of the matrix"
         )
     full = layout.down * layout.high, layout.across * layout.wide
-    title = text("fig_fractal_title", rows=rows, columns=columns, order=order, where=WHERE[order])
+    where = "L1" if order == "Nz" and dtype_bytes != 2 else WHERE[order]  # L0C's fractals are 16 elements wide
+    title = text("fig_fractal_title", rows=rows, columns=columns, order=order, where=where)
     finding = [
         text(
             "fig_fractal_nd" if order == "ND" else "fig_fractal_count",

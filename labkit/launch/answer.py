@@ -172,7 +172,7 @@ def _asked(binary: str, changed: int, offset: int) -> tuple[tuple[str, int], ...
     run = subprocess.run(["addr2line", "-i", "-e", binary, hex(offset)], capture_output=True, text=True, timeout=20)
     found = []
     for entry in run.stdout.splitlines():
-        path, _, line = entry.split(" (")[0].rpartition(":")
+        path, _, line = re.sub(r" \(discriminator \d+\)$", "", entry).rpartition(":")  # a path may have brackets
         if line.isdigit() and int(line) > 0:
             found.append((os.path.normpath(path), int(line)))
     return tuple(found)

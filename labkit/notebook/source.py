@@ -152,7 +152,7 @@ def _front_matter(lines: list[str], fail) -> tuple[dict[str, str], int]:
     missing = [name for name in FIELDS if not head.get(name)]
     if missing:
         fail(1, f"front matter lacks {', '.join(missing)}")
-    if not head["minutes"].isdigit():
+    if not head["minutes"].isdecimal():  # isdigit() holds for "²" too, which int() does not read
         fail(1, f"minutes is {head['minutes']!r}; it must be a whole number")
     return head, end + 1
 
@@ -233,7 +233,9 @@ class _Scanner:
             self.blocks.append(SetupMark(line))
         elif word.startswith("exercise:"):
             self.flush()
-            name, *options = word.removeprefix("exercise:").split()
+            name, *options = word.removeprefix("exercise:").split() or [""]
+            if not name:
+                self.fail(line, "an exercise marker needs an exercise's id: <!-- exercise: copy_tail -->")
             if any(o not in ("brief=no", "brief=yes") for o in options):
                 self.fail(line, f"{' '.join(options)!r}: an exercise marker takes brief=no")
             self.blocks.append(ExerciseMark(name, line, "brief=no" not in options))
@@ -264,6 +266,10 @@ class _Scanner:
             mark = _MARK.match(self.lines[self.at])
             if mark and mark[1] == "/zh":
                 break
+            if mark and mark[1].startswith("holds:"):
+                self.fail(
+                    self.at + 1, "a claim inside a translation; put it behind the English text, which it is about"
+                )
             fence = _FENCE.match(self.lines[self.at])
             if fence and not re.match(r"python\b", fence[2]):
                 chinese += self.fenced(fence[1])

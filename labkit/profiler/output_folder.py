@@ -25,7 +25,7 @@ def rank() -> int | None:
     """This process' rank: RANK, else the default process group's; None where there is neither."""
     text = os.environ.get("RANK")
     if text is not None:
-        return int(text) if text.isdigit() else None
+        return int(text) if text.isdecimal() else None  # isdigit() holds for "²" too
     import torch.distributed as dist
 
     return dist.get_rank() if dist.is_available() and dist.is_initialized() else None

@@ -107,8 +107,8 @@ class Scheduler:
                 self.reading.remove(request)
                 self.running.append(request)
                 complete.append(request)
-        if complete and not self.settings.continuous:  # in pieces a shorter prompt is complete before one ahead of it
-            self.running.sort(key=lambda r: r.pages)  # rows of a static batch lie side by side in the cache
+        if self.settings.attention == "view":  # read in pieces, a short prompt behind a long one is complete first,
+            self.running.sort(key=lambda r: r.pages[0])  # but the rows of a step lie side by side from the first one's
         return complete
 
     def decode(self) -> list[Request]:

@@ -20,8 +20,8 @@ _SPANS = (256, 512, 1024, 2048, 4096)  # keys that it looks at
 
 
 def bucket(count: int, buckets=_BUCKETS) -> int:
-    """The smallest of the sizes that holds so many."""
-    return next(size for size in buckets if size >= count)
+    """The smallest of the sizes that holds so many; beyond the largest a multiple of it."""
+    return next((size for size in buckets if size >= count), -(-count // buckets[-1]) * buckets[-1])
 
 
 def span_of(longest: int, settings: Settings, whole: bool) -> int:
@@ -127,8 +127,9 @@ class Runner:
     def warm(self) -> None:
         """Records every shape of a decode step now, so that no request waits for it."""
         if self.settings.graph:
-            spans = [1] if self.settings.fused else [n for n in _SPANS if n <= self.settings.max_length]
-            for rows in [b for b in _BUCKETS if b <= bucket(self.settings.batch)]:
+            spans = sorted({span_of(n, self.settings, True) for n in range(1, self.settings.max_length + 1)})
+            spans = [1] if self.settings.fused else spans
+            for rows in sorted({bucket(n) for n in range(1, self.settings.batch + 1)}):
                 for span in spans:
                     self.decode([Row([0], span - 1, [])] * rows)
 

@@ -81,11 +81,6 @@ def closing(masked: str, start: int) -> int:
     return -1
 
 
-def _is_shift(masked: str, at: int) -> bool:
-    """Whether `<<` stands there: no list of template arguments begins with another one."""
-    return masked.startswith("<<", at) and masked[at + 2 : at + 3] != "<" and masked[max(0, at - 1) : at] != "<"
-
-
 def closing_angle(masked: str, start: int) -> int:
     """Offset of the `>` that closes the `<` at `start`, brackets inside skipped; -1 when there is none."""
     depth, i = 0, start
@@ -95,8 +90,8 @@ def closing_angle(masked: str, start: int) -> int:
             i = closing(masked, i)
             if i < 0:
                 return -1
-        elif _is_shift(masked, i):
-            i += 1
+        elif c == "<" and masked[i + 1 : i + 2] in ("<", "="):
+            i += 1  # `<<` and `<=` are operators
         elif c == "<":
             depth += 1
         elif c == ">" and masked[i - 1] != "-":
@@ -105,13 +100,17 @@ def closing_angle(masked: str, start: int) -> int:
                 return i
         elif c in ";)]}":
             return -1
+        if depth == 0:  # an operator at `start`
+            return -1
         i += 1
     return -1
 
 
 def split(masked: str, start: int, end: int, *, angles: bool = True, separator: str = ",") -> list[tuple[int, int]]:
     """The (start, end) of each part between separators that stand outside brackets (and, with angles, outside `<>`).
-    A `<` that nothing closes is an operator."""
+
+    A `<` that no `>` closes is an operator: `a = 1 << 12, b` and `a = 8 < 9, b` have two parts.
+    """
     parts, begin, depth, i = [], start, 0, start
     while i < end:
         c = masked[i]
@@ -119,10 +118,12 @@ def split(masked: str, start: int, end: int, *, angles: bool = True, separator: 
             depth += 1
         elif c in ")]}":
             depth -= 1
-        elif angles and depth == 0 and _is_shift(masked, i):
-            i += 1
         elif angles and depth == 0 and c == "<":
-            i = closed if i < (closed := closing_angle(masked, i)) < end else i
+            if masked[i + 1 : i + 2] == "<":
+                i += 1  # the second of `<<` opens nothing either
+            else:
+                close = closing_angle(masked[:end], i)
+                i = close if close >= 0 else i
         elif c == separator and depth == 0:
             parts.append((begin, i))
             begin = i + 1

@@ -209,6 +209,10 @@ def test_random_state_inside_a_capture():
     for change in (lambda: torch.npu.set_rng_state(other), lambda: torch.npu.manual_seed_all(7)):
         with pytest.raises(RuntimeError, match="only if new seed is the same"):
             captured(change)
+    for change in (torch.npu.seed, torch.npu.seed_all):
+        with pytest.raises(RuntimeError, match="Cannot call NPUGeneratorImpl::seed"):
+            captured(change)
+    assert torch.npu.initial_seed() == 123
     generator = torch.Generator("npu").manual_seed(5)
     g, drawn = captured(lambda: torch.rand(4, device="npu", generator=generator))
     g.register_generator_state(generator)

@@ -587,3 +587,13 @@ def test_in_place_under_functionalization(name):
     got = torch.func.functionalize(getattr(torch.ops.npu, name))(*again)
     torch.testing.assert_close(got, want)
     torch.testing.assert_close(again[0], there[0])
+
+
+def test_unsigned_scales_and_types_that_are_not_made():
+    import torch_npu
+
+    x, w, packed = X8.npu(), W8.npu(), torch_npu.npu_trans_quant_param(SCALE.float().npu())
+    unsigned = torch_npu.npu_quant_matmul(x, w, packed.view(torch.uint64))
+    assert torch.equal(unsigned.cpu(), to_int8((exactly(X8, W8) * SCALE.float()).float()))
+    with pytest.raises(RuntimeError, match="dst_type"):
+        torch_npu.npu_dynamic_quant(X.half().npu(), dst_type=torch.quint4x2)

@@ -34,7 +34,7 @@ def nothing_left():
 def notebook(text: str) -> dict:
     """The names of a notebook's cell: functions that no other process can import."""
     names = {"__name__": "__main__", "torch": torch, "dist": dist, "device": device, "MB": MB}
-    exec(compile(text, "cell 1", "exec"), names)
+    exec(compile(text, "cell 1", "exec", dont_inherit=True), names)  # annotations as they are, not as this file's
     return names
 
 
@@ -116,6 +116,27 @@ def use():
     return names, dataclasses.asdict(Point(1)), Slots(3).n, Child().f(), Child().half, fib(30)
 """)
     assert unpacked(packed(cell["use"]))() == (["x", "y"], {"x": 1, "y": []}, 3, 2, 0.5, 832040)
+
+
+def test_classes_made_by_more_than_names_and_bases_travel_too():
+    cell = notebook("""
+import enum, typing
+T, Meters = typing.TypeVar("T", bound=int), typing.NewType("Meters", int)
+class Gain(enum.Enum):
+    LOW, HIGH = 1, 2
+    def __init__(self, n): self._gain = 10 * n
+class Box(typing.Generic[T]): pass
+class Base:
+    def __init_subclass__(cls, *, width, **more): cls.width = width
+class Wide(Base, width=3): pass
+class Held(Box[int], Wide, width=4): pass
+def f(x: int, y: typing.Optional["Held"], z: Box[T], w: list[Meters]) -> str: pass
+def use():
+    names = [Gain.HIGH._gain, Gain(1).name, Wide.width, Held.width, Box[int]().__class__ is Box, *f.__annotations__]
+    return names, f.__annotations__["z"] == Box[T], T.__bound__, typing.get_type_hints(f)["y"] == Held | None
+""")
+    want = [20, "LOW", 3, 4, True, "x", "y", "z", "w", "return"]
+    assert unpacked(packed(cell["use"]))() == (want, True, int, True)
 
 
 def test_tensors_keep_their_device_or_are_unloaded():

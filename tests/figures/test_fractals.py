@@ -38,6 +38,11 @@ def test_rows_have_no_fractals():
     assert "no fractals" in figures.fractal_layout(7, 11, "ND").desc
 
 
+def test_only_fractals_of_sixteen_columns_are_those_of_l0c():
+    titles = [figures.fractal_layout(32, 32, "Nz", size).title for size in (1, 2, 4)]
+    assert ["L0C" in title for title in titles] == [False, True, False]
+
+
 @given(SIZE, SIZE, st.sampled_from(ORDERS), BYTES)
 def test_the_text_has_the_padding_and_the_place(rows, columns, order, size):
     figure = figures.fractal_layout(rows, columns, order, size, mark=(rows - 1, columns - 1))

@@ -494,3 +494,12 @@ def test_two_threads_share_a_runner(monkeypatch):
     for thread in threads:
         thread.join()
     assert made[0] is made[1] is runner.runner_for("910B1", None)
+
+
+def test_a_line_is_found_below_a_folder_with_brackets(monkeypatch):
+    from labkit.launch import answer
+
+    said = "/home/a/copy (2)/k.asc:7\n/home/a/copy (2)/k.asc:9 (discriminator 3)\n??:?\n"
+    monkeypatch.setattr(answer.subprocess, "run", lambda *a, **_: subprocess.CompletedProcess(a, 0, said))
+    path = "/home/a/copy (2)/k.asc"
+    assert answer._asked.__wrapped__("k", 0, 0) == ((path, 7), (path, 9))

@@ -118,3 +118,18 @@ def test_a_claim_that_is_no_expression(tmp_path):
     path.write_text(SOURCE.format(claim="<!-- holds: large > -->"))
     with pytest.raises(source.SourceFormatError, match=r":17: .*no Python expression"):
         source.read(path)
+
+
+@pytest.mark.parametrize(
+    "old, new, said",
+    [
+        ("{claim}", "<!-- exercise: -->", ":17: .*needs an exercise's id"),
+        ("minutes: 5", "minutes: ²", ":1: minutes is '²'"),
+        ("六倍。", "六倍。\n<!-- holds: 1 == 2 -->", ":20: a claim inside a translation"),
+    ],
+)
+def test_what_cannot_be_read_is_said_with_its_line(old, new, said, tmp_path):
+    path = tmp_path / "00.01_claims.md"
+    path.write_text(SOURCE.replace(old, new).replace("{claim}", ""))
+    with pytest.raises(source.SourceFormatError, match=said):
+        source.read(path)

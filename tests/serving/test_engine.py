@@ -70,6 +70,33 @@ def test_in_pieces_a_static_batch_keeps_its_rows_side_by_side(decoder):
     assert answers(settings.with_(slots=4, chunk=64), decoder, requests) == plain
 
 
+def test_rows_read_in_pieces_stand_in_the_order_of_their_memory(decoder):
+    """The second prompt is complete a step before the first."""
+    settings = NAIVE.with_(max_length=256, slots=4)
+    rows = [Request(i, 0.0, n, 6, None, [(5 * k + i) % 200 for k in range(n)]) for i, n in enumerate((128, 64))]
+    assert answers(settings.with_(chunk=64), decoder, rows) == answers(settings, decoder, rows)
+
+
+@pytest.mark.parametrize(
+    "changes, rows, spans",
+    [
+        ({}, [1, 2, 4, 8, 16, 32], [256, 512, 1024, 2048]),
+        ({"max_length": 128, "max_batch": 3}, [1, 2, 4], [128]),
+        ({"max_length": 304, "max_batch": 65}, [1, 2, 4, 8, 16, 32, 64, 128], [256, 304]),
+        ({"max_length": 5120, "max_batch": 1}, [1], [256, 512, 1024, 2048, 4096, 5120]),
+        ({"fused": True, "max_batch": 2}, [1, 2], [1]),
+    ],
+)
+def test_every_shape_of_a_decode_step_is_recorded_at_first(changes, rows, spans, monkeypatch):
+    runner, seen = running.Runner.__new__(running.Runner), []
+    runner.settings = NAIVE.with_(graph=True, paged=True, **changes)
+    monkeypatch.setattr(runner, "decode", lambda rows: seen.append((len(rows), rows[0].begin + 1)))
+    runner.warm()
+    assert seen == [(r, s) for r in rows for s in spans]
+    for n in range(1, runner.settings.max_length + 1, 7):
+        assert changes.get("fused") or running.span_of(n, runner.settings, True) in spans
+
+
 def test_attention_over_pages_is_that_over_all_keys():
     from labkit.serving.model import Step, gathered
 

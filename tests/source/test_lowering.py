@@ -343,6 +343,15 @@ def test_structs_have_the_layout_of_the_compiler(tmp_path):
     assert ours == told
 
 
+def test_shifts_and_comparisons_are_no_brackets():
+    table = structs("struct T { uint32_t total = 1 << 12, tile = 8 < 9, more = 8 <= 9; uint32_t blocks; };")
+    assert [field for _, field, _ in table["T"]] == ["total", "tile", "more", "blocks"]
+    kernel = one(
+        "__global__ __aicore__ void f(GM_ADDR x, uint32_t n = 1 << 3, Pair<A<3>, 2> p = {}, bool b = 1 < 2) {}"
+    )
+    assert [p.name for p in kernel.params] == ["x", "n", "p", "b"]
+
+
 def test_struct_fields():
     table = structs(STRUCTS)
     assert list(table["A"]) == [

@@ -83,7 +83,10 @@ WAITED = (
     r"(\w+ )?(done|finished|ready|there|complete|ended|idle|quiet|drained)|\bwall.?(clock|time)\b|到(完成|结果)|含同步"
 )
 # Waits within a sample, of which the report says that they are in it.
-COUNTED = r"\b(wait|sync)\w*( \w+){0,4} (is |are )?(included|counted)\b|\binclud\w* (the |its |their |all |a |one )?(wait|sync)"
+COUNTED = (
+    r"\b(wait|sync)\w*( \w+){0,4} (is |are )?(included|counted)\b"
+    r"|\binclud\w* (the |its |their |all |a |one )?(wait|sync)"  # as "wait included"
+)
 # What is no time of a call, to which its wait belongs: the device's own time, or a rate.
 NO_CALL = (
     r"(?<![a-z])kernels?(?![a-z])|\b(the|a|on|of) (device|card|npu|hardware|chip)\b|device.?time|through.?put|sustain"
