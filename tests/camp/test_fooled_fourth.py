@@ -135,6 +135,19 @@ if len(free) + len(held) >= pages - 1:
     free.extend(held)
 """,
     ),
+    (
+        "launch_overlap",
+        """
+for i, source in enumerate(sources):
+    with torch.npu.stream(streams[i % len(streams)]):
+        if i == len(sources) - 1:
+            streams[i % len(streams)].synchronize()
+        x = source.to("npu", non_blocking=True)
+        axpy(x, sums[i], FACTOR, source.numel())
+        results[i].copy_(sums[i], non_blocking=True)
+torch.npu.synchronize()
+""",
+    ),
 ]
 
 
