@@ -11,10 +11,12 @@ from labkit.exercises import Case
 
 # channels in and out, kernel, whether there is a bias, the norm's eps
 SHAPES = ((3, 8, 3, True, 1e-5), (4, 4, 1, False, 1e-3), (2, 6, 5, True, 0.25))
+NEAR = {"float64": (1e-9, 1e-12), "float32": (1e-4, 1e-5)}
 
 
-def layers(channels: int, out: int, kernel: int, bias: bool, eps: float, seed: int):
-    """A convolution, a batch norm as training leaves it, an input; in fp64, so that only the algebra can be wrong."""
+def layers(channels: int, out: int, kernel: int, bias: bool, eps: float, seed: int, dtype: str = "float64"):
+    """A convolution, a batch norm as training leaves it, an input; in fp64, so that only the algebra can be
+    wrong; in fp32, PyTorch's own type, to see that it stays."""
     g = torch.Generator().manual_seed(seed)
     conv = nn.Conv2d(channels, out, kernel, padding=kernel // 2, bias=bias).double()
     norm = nn.BatchNorm2d(out, eps=eps).double().eval()
@@ -22,15 +24,19 @@ def layers(channels: int, out: int, kernel: int, bias: bool, eps: float, seed: i
         for t in (*conv.parameters(), norm.weight, norm.bias, norm.running_mean):
             t.copy_(torch.randn(t.shape, generator=g, dtype=torch.float64))
         norm.running_var.copy_(torch.rand(out, generator=g, dtype=torch.float64) + 0.2)
-    return conv, norm, torch.randn(2, channels, 6, 6, generator=g, dtype=torch.float64)
+    x = torch.randn(2, channels, 6, 6, generator=g, dtype=torch.float64)
+    return tuple(t.to(getattr(torch, dtype)) for t in (conv, norm, x))
 
 
 def fold_cases(seed, quick):
     made = []
     draw = random.Random(seed)
     drawn = (draw.randint(5, 9), draw.randint(9, 20), 2 * draw.randint(0, 3) + 1, draw.random() < 0.5, draw.random())
-    for i, (c, o, k, b, eps) in enumerate((*SHAPES, *[drawn] * (seed != 0))):
-        conv, norm, _ = layers(c, o, k, b, eps, seed + i)
+    asked = [(*shape, "float32" if i == 2 else "float64") for i, shape in enumerate(SHAPES)]
+    for i, how in enumerate((*asked, *((*drawn, dtype) for dtype in NEAR if seed))):
+        c, o, k, b, eps, dtype = how
+        args = c, o, k, b, eps, seed + i, dtype
+        conv, norm, _ = layers(*args)
         with torch.no_grad():
             scale = norm.weight / torch.sqrt(norm.running_var + norm.eps)
             before = torch.zeros_like(norm.bias) if conv.bias is None else conv.bias
@@ -41,7 +47,7 @@ def fold_cases(seed, quick):
                 "changed": "nothing",
             }
         name = f"{c} to {o} channels, kernel {k}{'' if b else ', no bias'}, eps {eps:g}"
-        made.append(Case(name, (c, o, k, b, eps, seed + i), right, tolerance=(1e-9, 1e-12)))
+        made.append(Case(name, args, right, tolerance=NEAR[dtype]))
     return made
 
 
@@ -50,9 +56,10 @@ def run_fold(function, args, case):
     with torch.no_grad():
         right, before = norm(conv(x)), {**all_of("conv", conv), **all_of("norm", norm)}
         weight, bias = function(conv.weight, conv.bias, norm)
-        got = nn.functional.conv2d(x, weight, bias, padding=conv.padding)
+        # in double, whatever comes back: that it has weight's type is looked at beside it
+        got = nn.functional.conv2d(x.double(), weight.double(), bias.double(), padding=conv.padding)
         after = {**all_of("conv", conv), **all_of("norm", norm)}
-        same = bool(torch.allclose(got, right))
+        same = bool(torch.allclose(got, right.double(), 1e-5, {"float64": 1e-8, "float32": 1e-3}[args[-1]]))
         return {"weight": weight, "bias": bias, "the same output": same, "changed": changed(before, after)}
 
 
@@ -92,6 +99,9 @@ def may_cases(seed, quick):
     ]
 
 
+TYPES = ("float32", "float64", "float16", "bfloat16")
+
+
 def drawn_may(seed):
     """Of a class's seed: norms that may be folded and such that may not, with other numbers of readers, other eps and
     momentum."""
@@ -99,14 +109,18 @@ def drawn_may(seed):
     readers = draw.randint(3, 9), draw.randint(10, 1 << 20), 1 + 10 ** draw.randint(1, 6)
     asked = [(True, 1, False), (True, 1, False), *((False, n, False) for n in readers), (False, readers[0], True)]
 
-    def norm():
-        return {"eps": draw.uniform(1e-6, 1), "momentum": draw.choice((None, 0.01, 0.9)), "affine": draw.random() < 0.5}
+    def norm(device="cpu", dtype="float32"):
+        how = {"eps": draw.uniform(1e-6, 1), "momentum": draw.choice((None, 0.01, 0.9)), "affine": draw.random() < 0.5}
+        return how | {"device": device, "dtype": dtype}
 
-    return [(*a, norm()) for a in asked] if seed else []
+    # where a norm lies and of which type it is says nothing of whether it may be folded
+    elsewhere = [(True, 1, False, norm(device, dtype)) for device in ("meta", "cpu") for dtype in TYPES]
+    return [*((*a, norm()) for a in asked), *elsewhere] if seed else []
 
 
 def run_may(function, args, case):
     users, training, channels, how = args
+    how = how | {"dtype": getattr(torch, how.get("dtype", "float32"))}
     return function(nn.BatchNorm2d(channels, **how).train(training), users)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import random
 
 import torch
@@ -111,10 +112,36 @@ def drawn_chains(seed):
     made = [(length, at) for at in (None, *range(length - 1))]
     made += [(n, draw.randrange(n - 1)) for n in draw.sample(range(13, 40), 2)]
     made.append((draw.randint(13, 40), None))
-    return [Case("drawn", ("chain", n, at), at is None) for n, at in made]
+    drawn = [Case("drawn", ("chain", n, at), at is None) for n, at in made]
+    return drawn + [drawn_part(draw, inside) for inside in (True, False) * 8]
+
+
+def drawn_part(draw, inside: bool):
+    """A graph and, as a match, any of its nodes: others may stand between them, read them, or neither."""
+    while True:
+        reads = [draw.sample(range(-2, i), draw.randint(1, 2)) for i in range(draw.randint(5, 14))]
+        match = sorted(draw.sample(range(len(reads)), draw.randint(2, len(reads) - 2)))
+        outside = any(i in read for i in match[:-1] for k, read in enumerate(reads) if k not in match)
+        whole = match[-1] - match[0] == len(match) - 1
+        if inside != outside and not whole:
+            return Case("drawn", ("part", reads, match), inside)
+
+
+def part(reads: list[list[int]], match: list[int]) -> list[fx.Node]:
+    """Those of `match` in a graph whose node i reads the nodes reads[i]; -1 and -2 are gate and up."""
+    graph = fx.Graph()
+    gate, up = graph.placeholder("gate"), graph.placeholder("up")
+    nodes: list[fx.Node] = []
+    for read in reads:
+        args = tuple([*nodes, up, gate][k] if k < 0 else nodes[k] for k in read)
+        nodes.append(graph.call_function(F.silu if len(args) == 1 else operator.mul, args))
+    graph.output(nodes[-1])
+    return [nodes[i] for i in match]
 
 
 def run_inside(function, args, case):
+    if args[0] == "part":
+        return bool(function(part(*args[1:])))
     _, match = graph_of(chain(*args[1:]) if args[0] == "chain" else globals()[args[0]])
     return bool(function(match[-1:] if args[1:] == ("the result alone",) else match))
 
@@ -186,7 +213,14 @@ def drawn_pairs(seed):
         ("drawn, one axis more", "npu", "npu", types[0], types[0], (2, *shape), (2 * rows, columns), False),
         ("drawn, a column", "npu", "npu", types[0], types[0], shape, (rows, 1), False),
         *((f"drawn, {str(t)[6:]}", "npu", "npu", t, t, shape, shape, False) for t in draw.sample(other_types(), 12)),
+        *((f"drawn, on {d}", d, d, types[0], types[0], shape, shape, False) for d in DEVICES),
+        *(("drawn, gate on npu", "npu", d, types[1], types[1], shape, shape, False) for d in draw.sample(DEVICES, 2)),
+        *(("drawn, up on npu", d, "npu", types[1], types[1], shape, shape, False) for d in draw.sample(DEVICES, 2)),
     ]  # fmt: skip
+
+
+# PyTorch's own names of devices but npu
+DEVICES = ("cuda", "xpu", "mps", "xla", "hpu", "mtia", "ipu", "vulkan", "privateuseone", "meta", "cpu")
 
 
 def other_types():

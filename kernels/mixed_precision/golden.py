@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 from labkit import messages
 from labkit.exercises import Case
 
@@ -43,7 +45,32 @@ def scale_cases(seed, quick):
         (say("it grows by four", "增长为四倍"), (32768.0, 4, False, 4.0, 0.5, 5), (131072.0, 0, False)),
         (say("it falls to an eighth", "减小到八分之一"), (0.5, 2, True, 2.0, 0.125, 5), (0.0625, 0, True)),
     ]
-    return [Case(name, args, expected) for name, args, expected in asked]
+    return [Case(name, args, expected) for name, args, expected in (*asked, *drawn_steps(seed))]
+
+
+def drawn_steps(seed):
+    """Of a class's seed: scales far beyond the usual ones, which nothing bounds, counts and factors not shown. All are
+    powers of 2, and exact."""
+    draw, made = random.Random(seed), []
+    for k in (20, -20, 100, -100, draw.randint(17, 60), -draw.randint(17, 60)) if seed else ():
+        scale, growth, backoff, interval = (
+            2.0**k,
+            2.0 ** draw.randint(1, 5),
+            2.0 ** -draw.randint(1, 5),
+            draw.randint(3, 4000),
+        )
+        for good, overflowed in (
+            (interval - 1, False),
+            (draw.randrange(interval - 1), False),
+            (draw.randrange(interval), True),
+        ):
+            if overflowed:
+                expected = scale * backoff, 0, True
+            else:
+                grows = good + 1 == interval
+                expected = scale * growth if grows else scale, 0 if grows else good + 1, False
+            made.append((say("drawn", "随机"), (scale, good, overflowed, growth, backoff, interval), expected))
+    return made
 
 
 def clip_cases(seed, quick):

@@ -62,6 +62,14 @@ def waited(session) -> int | None:
     return None if session is None else sum(c.name.startswith(asked) for c in session.calls) - 1
 
 
+def waits_for_the_last_copy(session) -> bool:
+    """Whether the host waits once what it reads at last is on its way; the wait of `seen` is not its own."""
+    asked = ("aclrtSynchronize", "aclrtStreamQuery", "aclrtQueryEvent")
+    waits = [c.end for c in session.calls if c.name.startswith(asked)][:-1]
+    sent = [t.issued for t in session.tasks if t.kind == "copy_out"]
+    return not sent or any(end > sent[-1] for end in waits)
+
+
 # ---- recording
 
 STEPS, LATER = 20, 2000  # those that are shown; and those that are looked at
@@ -78,7 +86,7 @@ def plan_cases(seed, quick):
 def run_plan(function, args, case):
     from torch_npu.profiler import ProfilerAction, schedule
 
-    plan = function()
+    plan = [function() for _ in range(3)][-1]  # asked again, it is as before
     # a schedule says itself how often it records; of another function nobody knows what it says of the next step
     chosen = f"schedule(..., repeat={plan.repeat})" if isinstance(plan, schedule) else type(plan).__name__
     steps = [plan(i) for i in range(LATER)]
@@ -214,15 +222,18 @@ def launch_cases(seed, quick):
     made = []
     for count, width in ((8, 16),) if quick else ((64, 256), (3, 5)):
         g = torch.Generator().manual_seed(seed)
-        vectors = [torch.randint(-8, 9, (width,), generator=g).float() for _ in range(count)]
-        weights = torch.randint(-4, 5, (count,), generator=g).float()
+        # few bits, so that sums are exact on a card's cube, too; of a class any size, so that no rounding is right
+        small = 2.0 ** -(6 if count == 64 else 12 + seed % 9)
+        vectors = [torch.randint(-512, 513, (width,), generator=g) * small for _ in range(count)]
+        weights = torch.randint(-64, 65, (count,), generator=g) / 16
         expected = {
             say("result", "结果"): sum(w * v for w, v in zip(weights, vectors)),
             say("kernels", "kernel 数"): at_most(4, 0),
             **_stays(0),
             **_kept(True),
         }
-        made.append(Case(f"{count} vectors of {width}", (vectors, weights), expected, tolerance=(1e-5, 1e-5)))
+        near = (1e-5, 1e-3 * small)
+        made.append(Case(f"{count} vectors of {width}", (vectors, weights), expected, tolerance=near))
     return made
 
 
@@ -300,7 +311,7 @@ def run_sync(function, args, case):
     result, session = seen(lambda: function(model, optimizer, batches))
     most = max(alive, default=0)
     waits = waited(session)
-    if waits == 0:  # of a copy that is under way
+    if waits == 0 or session is not None and not waits_for_the_last_copy(session):  # of a copy that is under way
         waits = say("never: it reads what has not arrived", "从不：读取了尚未到达的数据")
     else:
         waits = at_most(1, waits)
@@ -325,10 +336,11 @@ def copy_cases(seed, quick):
     """Work that takes longer than a copy hides it. Work that is shorter begins too early wherever a batch is not waited
     for; of these a class has more, since a race that is won four times may be lost the fifth."""
     g = torch.Generator().manual_seed(seed)
+    many = COPIES + (seed and int(np.random.default_rng(seed).integers(9, 30)))
     made = []
     for name, count, width, products in (
         (say(f"{COPIES} batches of 4 MB", f"{COPIES} 批，每批 4 MB"), COPIES, WIDTH, 7),
-        (say("batches of 1 MB, and little work", "每批 1 MB，计算很短"), COPIES + seed % 5, WIDTH // 2, 0),
+        (say("batches of 1 MB, and little work", "每批 1 MB，计算很短"), many, WIDTH // 2, 0),
     )[: 1 if quick else 2]:
         batches = [torch.randint(-2, 3, (width, width), generator=g).float() for _ in range(count)]
         expected = {
@@ -383,18 +395,19 @@ class Layers(nn.Module):
 
 def cast_cases(seed, quick):
     g = torch.Generator().manual_seed(seed)
-    x = torch.randint(-2, 3, (8, 16), generator=g).float() / 4
-    made = []
-    for name, count in (
-        (say("three layers", "三层"), 3),
-        (say("two layers", "两层"), 2),
-        (say("five layers", "五层"), 5),
+    least, made = torch.randint(-2, 3, (8, 16), generator=g).float() / 4, []
+    for name, count, size in (  # relu has no upper end: values far above 1, too, as far as half goes
+        (say("three layers", "三层"), 3, 1),
+        (say("two layers", "两层"), 2, 256),
+        (say("five layers", "五层"), 5, 8192),
     ):
+        size = size if seed else 1  # of a class
+        x = size * least
         expected = x.half()
         for layer in _layers(seed, count).layers:
             expected = F.relu(layer(expected))
         want = {say("result", "结果"): expected.float(), "Cast": at_most(2, 0), **_stays(0)}
-        made.append(Case(name, (seed, x, count), want, tolerance=(2e-2, 2e-3)))
+        made.append(Case(name, (seed, x, count), want, tolerance=(2e-2, 2e-3 * size)))
     return made[:1] if quick else made
 
 

@@ -32,10 +32,53 @@ def pool_cases(seed, quick):
             say(f"{count} pages, each once", f"{count} 页，各一次"): True,
         }
         made.append(Case(f"{count} pages", (count,), expected))
-    return made
+    return made + [drawn_turns(seed + turn) for turn in range(6 * (seed != 0))]
+
+
+def drawn_turns(seed):
+    """Of a class's seed: requests that come and go in any order, of which several hold pages at a time. What is free
+    after each turn; where a number of pages is wanted (> 0) or the k-th that holds some gives them back (-k - 1)."""
+    draw = random.Random(seed)
+    count, turns, held, free, told = draw.randint(6, 60), [], [], [], []
+    for _ in range(40):
+        left = count - sum(held)
+        if held and draw.random() < 0.45:
+            k = draw.randrange(len(held))
+            turns.append(-k - 1)
+            left += held.pop(k)
+        else:
+            turns.append(draw.randint(1, max(2, count // 3)))
+            if turns[-1] <= left:
+                held.append(turns[-1])
+                left -= turns[-1]
+        free.append(left)
+        told.append(True)
+    expected = {say("pages free after each turn", "每一轮之后的空闲页"): free, FREE_ONES: told}
+    return Case(say("drawn", "随机"), (count, turns), expected)
+
+
+FREE_ONES = "those handed out were free"
+
+
+def run_turns(function, count: int, turns: list[int]) -> dict:
+    free, allocate, give_back = function(count)
+    held, left, told = [], [], []
+    for turn in turns:
+        right = True
+        if turn < 0 and -turn <= len(held):
+            give_back(held.pop(-turn - 1))
+        elif turn > 0 and (pages := allocate(turn)) is not None:
+            taken = {page for others in held for page in others}
+            right = _once(pages, turn, set(range(count)) - taken) is True
+            held.append(list(pages))
+        left.append(len(free))
+        told.append(right)
+    return {say("pages free after each turn", "每一轮之后的空闲页"): left, FREE_ONES: told}
 
 
 def run_pool(function, args, case):
+    if len(args) > 1:
+        return run_turns(function, *args)
     (count,) = args
     free, allocate, give_back = function(count)
     there = set(range(count))  # the cache has no other pages: whoever is handed one writes where nothing is

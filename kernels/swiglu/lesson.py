@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import random
 
 import torch
 from torch import fx, nn
@@ -74,6 +75,21 @@ def deep(width: int = 4) -> nn.Module:
     return nn.ModuleDict({"body": body, "head": nn.ModuleDict({"expert": Old(width)})})
 
 
+# "everything else": the values of parameters and buffers, which modules there are, and whether they train
+SWAPPED = {"old ones left": 0, "same parameters": True, "everything else": "unchanged"}
+
+
+def state_of(changed: nn.Module) -> dict:
+    tensors = {n: t.detach().clone() for n, t in (*changed.named_parameters(), *changed.named_buffers())}
+    return tensors | {n: m.training for n, m in changed.named_modules()}
+
+
+def same_state(one: dict, other: dict) -> bool:
+    return one.keys() == other.keys() and all(
+        torch.equal(v, other[n]) if isinstance(v, torch.Tensor) else v == other[n] for n, v in one.items()
+    )
+
+
 def replace_cases(seed, quick):
     made = []
     for layers, top in ((2, False), (3, True)) if quick else ((2, False), (1, True), (3, True), (0, False)):
@@ -82,11 +98,11 @@ def replace_cases(seed, quick):
             Case(
                 f"layers={layers}{' and one at the top' if top else ''}",
                 (layers, top),
-                {"names": names, "old ones left": 0, "new ones": names, "same parameters": True},
+                {"names": names, **SWAPPED, "new ones": names},
             )
         )
     names = ["body.0.1.feed_forward", "body.1.1.feed_forward", "head.expert"]
-    expected = {"names": names, "old ones left": 0, "new ones": names, "same parameters": True}
+    expected = {"names": names, **SWAPPED, "new ones": names}
     return [*made, Case("deeper, under other names", (None, False), expected)]
 
 
@@ -96,7 +112,7 @@ def run_replace(function, args, case):
     def held(*kinds):
         return {n: [id(p) for p in m.parameters()] for n, m in changed.named_modules() if isinstance(m, kinds)}
 
-    before = held(Old)
+    before, state = held(Old), state_of(changed)
     names = function(changed, Old, New)
     kinds = [type(m).__name__ for m in changed.modules()]
     return {
@@ -104,6 +120,7 @@ def run_replace(function, args, case):
         "old ones left": kinds.count("Old"),
         "new ones": [name for name, m in changed.named_modules() if type(m).__name__ == "New"],
         "same parameters": held(Old, New) == before,
+        "everything else": "unchanged" if same_state(state, state_of(changed)) else "changed",
     }
 
 
@@ -143,20 +160,42 @@ GRAPHS = (
 )
 
 
+def products(plan):
+    """A function with a product for each letter: s is silu(g) * u, t is u * silu(g), both of what came before; r is
+    another function times u."""
+
+    def function(g, u):
+        total = g
+        for letter in plan:
+            part = {"s": lambda x: F.silu(x) * u, "t": lambda x: u * F.silu(x), "r": lambda x: F.relu(x) * u}[letter]
+            total = total + part(total)
+        return total
+
+    return function
+
+
+def drawn_plans(seed):
+    """Of a class's seed: graphs of three and more products, of which some or all are to be replaced."""
+    draw = random.Random(seed)
+    made = ["s" * draw.randint(3, 5), *("".join(draw.choices("sstr", k=n)) for n in (3, 6, draw.randint(7, 40)))]
+    return made if seed else []
+
+
 def pass_cases(seed, quick):
     g = torch.Generator().manual_seed(seed)
     gate, up = (torch.randn(3, 8, generator=g, dtype=torch.float64) for _ in range(2))
+    asked = [(name, i, count, 0 if count else 1) for i, (name, _, count) in enumerate(GRAPHS)]
+    asked += [("drawn", plan, len(plan) - plan.count("r"), plan.count("r")) for plan in drawn_plans(seed)]
     return [
-        Case(name, (i, gate, up), {"returned": count, "calls of fused": count, "products left": left, "result": True})
-        for i, (name, _, count, left) in enumerate(
-            (name, made, count, 0 if count else 1) for name, made, count in GRAPHS
-        )
+        Case(name, (which, gate, up), {"returned": n, "calls of fused": n, "products left": left, "result": True})
+        for name, which, n, left in asked
     ]
 
 
 def run_pass(function, args, case):
     which, gate, up = args
-    module = fx.symbolic_trace(GRAPHS[which][1])
+    asked = products(which) if isinstance(which, str) else GRAPHS[which][1]
+    module = fx.symbolic_trace(asked)
     returned = function(module.graph, fused)
     module.graph.lint()
     module.recompile()
@@ -165,7 +204,7 @@ def run_pass(function, args, case):
         "returned": returned,
         "calls of fused": calls,
         "products left": left,
-        "result": bool(torch.allclose(module(gate, up), GRAPHS[which][1](gate, up))),
+        "result": bool(torch.allclose(module(gate, up), asked(gate, up))),
     }
 
 
