@@ -161,6 +161,13 @@ def tune_cases(seed, quick):
 
 
 def run_tune(kernel, args, case):
+    """By CONFIGS, whatever the name triton has come to stand for in the text."""
+    import triton
+
+    tuner = kernel.jit
+    configs = tuner.fn.fn.__globals__["CONFIGS"]
+    if list(map(str, tuner.configs)) != list(map(str, configs)):
+        kernel.jit = triton.autotune(configs=configs, key=["M", "N", "K"])(tuner.fn)
     m, n = args[3:5]
     return kernel[lambda meta: (cdiv(m, meta["BM"]), cdiv(n, meta["BN"]))](*args)
 
