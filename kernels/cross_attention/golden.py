@@ -53,8 +53,9 @@ def correct_cases(seed, quick):
     in which the first step has the largest scores. In one the maximum rises by 14 and more, so that next to nothing is
     left of what was there before."""
     sizes = ((2, 128, 128, 64, 1), (1, 197, 256, 80, 2), (3, 77, 640, 80, 1), (2, 16, 300, 48, 1))
-    made = [_case(seed + i, *size, rise=65.0 + seed % 50 if i == 2 else 4.0) for i, size in enumerate(sizes)]
-    return [*made, _case(seed, 1, 50, 400, 48, 1, falling=True)]
+    made = [_case(seed + i, *size) for i, size in enumerate(sizes)]
+    steep = _case(seed + 5, 1, 32, 132, 48, 1, rise=50.0 + seed % 50)
+    return [*made, _case(seed, 1, 50, 400, 48, 1, falling=True), steep]
 
 
 def tail_cases(seed, quick):
