@@ -210,6 +210,7 @@ def backward_cases(seed, quick):
             say("gradient of down", "down 的梯度"): down.grad,
             **_kept(True, True),
             say("copies to the host or from it", "与主机之间的拷贝次数"): 0,
+            say("sums of ones, of one to three axes", "一到三维的全 1 张量之和"): torch.full((3,), float(world)),
         }
         made.append(Case(case.name, case.args, expected, tolerance=CLOSE))
     return made
@@ -249,24 +250,24 @@ def _backward_in_rank(rank, function, world, x, gate, up, down):
     y.square().mean().backward()
     copies = _host_copies(begun)
     kept = torch.equal(partial.detach(), before)
+    sums = []
     for shape in ((4,), tuple(x.shape), (2, 3, 4)):  # the sum of two branches gives both of them this tensor
         came, zero = torch.ones(shape).npu(), torch.zeros(shape).npu()
         incoming.append((came, came.clone()))
         (enter.apply(torch.zeros(shape).npu().requires_grad_()) + zero).backward(came)
         came = torch.ones(shape).npu()
         summed = leave.apply(came)
-        if summed is None or not torch.equal(summed, torch.full_like(came, world)):
-            y = torch.full_like(y, float("nan"))
+        sums.append(float("nan") if summed is None else summed.mean().cpu())
         kept = kept and torch.equal(came, torch.ones_like(came))
     same = all(torch.equal(grad, clone) for grad, clone in incoming)
-    return [t.detach() for t in (y, x.grad, *(w.grad for w in own))] + [kept, same, copies]
+    return [t.detach() for t in (y, x.grad, *(w.grad for w in own))] + [kept, same, copies, torch.tensor(sums)]
 
 
 def run_backward(function, args, case):
     run = ranks(args[0], _backward_in_rank, function, *args)
     if None in run.results:
         return {"Leave.apply(y)": None}
-    ys, xs, gates, ups, downs, partials, grads, copies = zip(*run)
+    ys, xs, gates, ups, downs, partials, grads, copies, sums = zip(*run)
     return {
         "y": ys[0],
         say("gradient of x", "x 的梯度"): xs[0],
@@ -276,6 +277,7 @@ def run_backward(function, args, case):
         say("gradient of down", "down 的梯度"): torch.cat(downs, 1),
         **_kept(all(partials), all(grads)),
         say("copies to the host or from it", "与主机之间的拷贝次数"): max(copies),
+        say("sums of ones, of one to three axes", "一到三维的全 1 张量之和"): sums[0],
     }
 
 
