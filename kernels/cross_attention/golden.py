@@ -27,13 +27,14 @@ def workspace(blocks: int):
     return torch.full((blocks * SLOTS * 5 * SIDE * SIDE // 2,), -77.0)
 
 
-def _case(seed, heads, rows, keys, dim, blocks, rising=True, lowest=32.0, falling=False, **how):
-    """rising: later keys have larger scores, so that the maximum rises from step to step; else most are negative,
+def _case(seed, heads, rows, keys, dim, blocks, rising=True, lowest=32.0, falling=False, rise=4.0, **how):
+    """rising: later keys have larger scores, so that the maximum rises from step to step, `rise` in
+    k, of which scores have 2 * scale; else most are negative,
     around -lowest * scale. falling: earlier keys have the larger scores."""
     made = torch.Generator().manual_seed(seed)
     q, k, v = (torch.randint(-8, 9, (heads, n, dim), generator=made) / 8 for n in (rows, keys, keys))
     q[:, :, 0] = 2.0
-    k[:, :, 0] = (torch.arange(keys) // SIDE * 4.0).clamp(max=16) if rising else -16.0
+    k[:, :, 0] = (torch.arange(keys) // SIDE * rise).clamp(max=4 * rise) if rising else -16.0
     if falling:
         k[:, :, 0] = k[:, :, 0].flip(1)
     if lowest > 32:
@@ -49,9 +50,12 @@ def _case(seed, heads, rows, keys, dim, blocks, rising=True, lowest=32.0, fallin
 
 def correct_cases(seed, quick):
     """(heads, rows, keys, dim, blocks): one step a task; several, whose maximum rises from one to the next; and some
-    in which the first step has the largest scores."""
+    in which the first step has the largest scores. In one the maximum rises by 14 and more, so that next to nothing is
+    left of what was there before."""
     sizes = ((2, 128, 128, 64, 1), (1, 197, 256, 80, 2), (3, 77, 640, 80, 1), (2, 16, 300, 48, 1))
-    return [_case(seed + i, *size) for i, size in enumerate(sizes)] + [_case(seed, 1, 50, 400, 48, 1, falling=True)]
+    made = [_case(seed + i, *size) for i, size in enumerate(sizes)]
+    steep = _case(seed + 5, 1, 32, 132, 48, 1, rise=50.0 + seed % 50)
+    return [*made, _case(seed, 1, 50, 400, 48, 1, falling=True), steep]
 
 
 def tail_cases(seed, quick):
@@ -64,8 +68,9 @@ def tail_cases(seed, quick):
 
 
 def ahead_cases(seed, quick):
-    """One step alone, few steps, many; the last is timed: eight steps of one task."""
-    sizes = ((1, 16, 16, 16, 1), (3, 197, 77, 80, 2), (2, 130, 700, 48, 1), (1, 128, 1024, 128, 1))
+    """One step alone, few steps, many; the last is timed: eight steps of one task, in a class of a few heads."""
+    heads = 2 + seed % 2 if seed else 1
+    sizes = ((1, 16, 16, 16, 1), (3, 197, 77, 80, 2), (2, 130, 700, 48, 1), (heads, 128, 1024, 128, 1))
     last = len(sizes) - 1
     return [_case(seed + i, *size, timed=i == last) for i, size in enumerate(sizes)]
 

@@ -16,7 +16,11 @@ def program_cases(seed, quick):
     def expected(n):
         return {"printed": [f"0 of {n} wrong"], "launches": [f"twice<<<{-(-n // SHARE)}>>>"]}
 
-    return [Case(f"n={n}", (n,), expected(n)) for n in ((700,) if quick else (256, 700, 5000))]
+    def spoiled(n):  # the last number of each block; behind n nobody looks
+        return [f"{n // SHARE} of {n} wrong"]
+
+    sizes = (700,) if quick else (256, 700, 5000)
+    return [Case(f"n={n}", (n,), expected(n), spoiled=spoiled(n)) for n in sizes]
 
 
 def run_launch(result, case):

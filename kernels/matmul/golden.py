@@ -172,20 +172,20 @@ def host_asked(text, builds):
     """The types that make_tiling tells, where they stand in the calls themselves."""
     region = re.sub(r"//[^\n]*|/\*.*?\*/", "", text.split("make_tiling(")[1].split("ReadTiling(")[0], flags=re.S)
     for name, wanted in (("A", "DT_FLOAT16"), ("B", "DT_FLOAT16"), ("C", "DT_FLOAT")):
-        call = re.search(rf"\bSet{name}Type\s*\(([^()]*)\)", region)
-        if not call:
+        calls = re.findall(rf"\bSet{name}Type\s*\(([^()]*)\)", region)
+        if len(calls) != len(re.findall(rf"\bSet{name}Type\b", region)) or not calls:
             return say(
                 f"Set{name}Type is not called: the tiling is not told position, format and type of {name}.",
                 f"没有调用 Set{name}Type：切分不知道 {name} 的位置、格式和类型。",
             )
         for kind, right in ((r"\bDT_\w+", wanted), (r"(?<=CubeFormat::)\w+", "ND"), (r"(?<=TPosition::)\w+", "GM")):
-            for told in re.findall(kind, call[1]):  # of more than one, for some sizes another, each
+            for told in re.findall(kind, ", ".join(calls)):  # of more than one, for some sizes another, each
                 if told != right:
                     return say(
                         f"Set{name}Type is given {told}: of {name} it is {right}.",
                         f"Set{name}Type 的参数是 {told}：{name} 应为 {right}。",
                     )
-        if re.search(r"\btrue\b", call[1]):
+        if re.search(r"\btrue\b", ", ".join(calls)):
             return say(
                 f"Set{name}Type says that {name} is transposed: it is not.",
                 f"Set{name}Type 说 {name} 是转置的：其实不是。",

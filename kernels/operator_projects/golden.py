@@ -158,13 +158,17 @@ def op_squared_relu_cases(seed, quick):
     made = []
     for k, shape in enumerate(((7,), (4, 9), (3, 3001), (200_003,))):
         x = _x(seed + k, *shape)
+        if len(shape) == 2:
+            x *= 2.0 ** _x(seed + 40 + k, *shape, scale=15.0).clamp(-50, 50)  # far from 1 as well
         made.append(Case(f"shape={shape}", (x,), squared_relu(x), run=behind_nan))
+    long = _x(seed + 8, 5, 40_007)
+    long[:, ::5] *= 2.0 ** _x(seed + 44, 5, 8002, scale=8.0).clamp(-30, 30)
     small, turned = _x(seed + 9, 4, 9), _x(seed + 7, 6, 50).T
     return [
         *made,
         Case("transposed", (turned,), squared_relu(turned).contiguous()),
         Case("gradients", (small,), squared_relu, FLOAT, probe="grad"),
-        Case("gradients, a longer one", (_x(seed + 8, 5, 40_007),), squared_relu, FLOAT, probe="grad"),
+        Case("gradients, a longer one", (long,), squared_relu, FLOAT, probe="grad"),
         Case("gradients, transposed", (turned,), squared_relu, FLOAT, probe="grad"),
         Case("a kernel for the way back", (small,), None, probe="back"),
         *by_kernels(squared_relu, _x(seed + 60, 7, 5003), seed=seed + 61, tolerance=FLOAT),

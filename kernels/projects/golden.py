@@ -40,7 +40,8 @@ def _wide(x):
 
 
 def leaky_cases(seed, quick):
-    """(n, type, slope, blocks); a slope above one and one below zero tell max(x, slope * x) from the operator."""
+    """(n, type, slope, blocks); a slope above one and one below zero tell max(x, slope * x) from the operator. Some
+    numbers are as large and as small as their type has them."""
     sizes = (
         (1, torch.float32, 0.125, 1),
         (4096, torch.half, 0.125, 2),
@@ -52,7 +53,9 @@ def leaky_cases(seed, quick):
     )
     made = []
     for k, (n, dtype, slope, blocks) in enumerate(sizes[1:5] if quick else sizes):
-        x = _x(seed + k, n).to(dtype)
+        x = _x(seed + k, n).clamp(-4, 4)
+        x[::3] *= 2.0 ** _x(seed + 60 + k, len(x[::3]), scale=40.0 if dtype == torch.float32 else 6.0).clamp(-120, 120)
+        x = (x if dtype == torch.float32 else x.clamp(-32_000, 65_504)).to(dtype)
         made.append(
             Case(
                 f"n={n} {_name(dtype)} slope={slope}",
@@ -158,14 +161,15 @@ def rope_named(x, cos, sin):
 
 
 def rope_cases(seed, quick):
-    """(tokens, heads, dim, type, blocks); halves of a row that fill no block of 32 bytes, one head, one token."""
+    """(tokens, heads, dim, type, blocks); halves of a row that fill no block of 32 bytes, one head, one token; a dim
+    that follows the seed, of more lanes than four repeats have."""
     sizes = (
         (1, 1, 32, torch.float32, 1),
         (5, 3, 40, torch.half, 2),
         (3, 2, 36, torch.float32, 8),
         (7, 8, 128, torch.half, 4),
         (9, 4, 200, torch.float32, 4),
-        (3, 2, 328, torch.half, 2),
+        (3, 2, 328 + 2 * random.Random(seed).randint(100, 330) * bool(seed), torch.half, 2),
         (3, 255, 8, torch.half, 2),
         (256, 32, 128, torch.half, 8),
     )

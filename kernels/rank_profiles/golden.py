@@ -10,6 +10,7 @@ import random
 
 import torch
 from torch import nn
+from torch.overrides import TorchFunctionMode
 
 from labkit import messages
 from labkit.exercises import Case
@@ -127,9 +128,14 @@ def _mean_of(rank: int) -> str:
     return say(f"mean gradients, rank {rank}", f"平均梯度，rank {rank}")
 
 
+def _shape_of(layer: int) -> tuple:
+    return ((64, 1024), (65536,), (4, 16, 1024))[layer % 3]
+
+
 def _overlap_in_rank(rank, function, layers):
     """Layer i's gradient is `pattern` times (rank + 1 + i): another number in each row and nearby columns, so that no
-    part of it stands for the rest, and exact in any order of additions. What the means are of `pattern` is returned."""
+    part of it stands for the rest, and exact in any order of additions. What the means are of `pattern` is returned.
+    A layer's gradient has two axes, or one, as a bias's, or three."""
     import torch.distributed as dist
 
     from labkit import device
@@ -145,7 +151,7 @@ def _overlap_in_rank(rank, function, layers):
         def gradient():
             for _ in range(2):
                 product = a @ b
-            return product[:64] + further[i]
+            return (product[:64] + further[i]).reshape(_shape_of(i))
 
         return gradient
 
@@ -171,10 +177,12 @@ def _overlap_in_rank(rank, function, layers):
     torch.npu.synchronize()
     spans = device.timeline_since(before)
     each = [g.cpu() for g in means]
-    wrong = [tuple(g.shape) for g in each if g.shape != pattern.shape]
+    wrong = [tuple(g.shape) for i, g in enumerate(each) if tuple(g.shape) != _shape_of(i)]
     if wrong or len(each) != layers:
         return None, wrong, spans, len(elsewhere), waits
-    each = [(g / pattern).flatten() for g in each]  # of each its first element, or the one that is farthest from it
+    each = [
+        (g.reshape(pattern.shape) / pattern).flatten() for g in each
+    ]  # of each its first element, or the one that is farthest from it
     return torch.stack([g[(g - g[0]).abs().argmax()] for g in each]), wrong, spans, len(elsewhere), waits
 
 
@@ -263,7 +271,7 @@ def run_log(function, args, case):
     model.load_state_dict({"weight": weight.float()})
     model.npu()
     batches = [batch.float().npu() for batch in drawn]
-    passes, before = [], device.clock().launches
+    passes, before, reads = [], device.clock().launches, _Reads()
     model.register_forward_hook(lambda *_: passes.append(1))
     torch.npu.synchronize()
     simulated = device.mode() == "sim"
@@ -271,11 +279,14 @@ def run_log(function, args, case):
     if simulated:
         recorder.start()
     try:
-        losses = function(model, batches, rank)
+        with reads:
+            losses = function(model, batches, rank)
     finally:
         calls = recorder.stop().calls if simulated else []
-    waits = sum(call.name.startswith(WAITS) for call in calls)
-    copies = sum(span.engine == "copy out" for span in device.timeline_since(before))
+    ends = [call.end / 1e3 for call in calls if call.name.startswith(WAITS)]
+    waits = len(ends)
+    arrived = [span.end_us for span in device.timeline_since(before) if span.engine == "copy out"]
+    copies = len(arrived)
     said = dict(case.expected)
     kept, waited, copied, gradients, through = said
     said[kept] = losses
@@ -283,6 +294,8 @@ def run_log(function, args, case):
         said[waited] = say(f"{waits} times", f"{waits} 次")
     if copies > 1:
         said[copied] = str(copies)
+    if simulated and copies and min(reads.at_us, max(ends, default=0.0)) < max(arrived) - 1e-6:
+        said[waited] = say("not until the copy has arrived", "没有等到复制完成")
     if len(passes) != count:
         said[through] = say(f"{len(passes) / count:g} times", f"{len(passes) / count:g} 次")
     added = sum(batch.T @ (batch @ weight.T) for batch in drawn).T / 64  # the slopes of the mean of 8 x 16 squares
@@ -290,3 +303,30 @@ def run_log(function, args, case):
     if model.weight.grad is None or not torch.allclose(model.weight.grad.cpu().double(), added, 1e-4, near):
         said[gradients] = say("others", "不同")
     return said
+
+
+class _Reads(TorchFunctionMode):
+    """When numbers of a tensor of the host were first read: a copy for which nobody waits has not brought them yet."""
+
+    READ = {
+        "tolist",
+        "item",
+        "numpy",
+        "__float__",
+        "__iter__",
+        "__getitem__",
+        "unbind",
+        "sum",
+        "mean",
+        "clone",
+        "stack",
+    }
+    at_us = float("inf")
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        from labkit import device
+
+        if getattr(func, "__name__", "") in self.READ and isinstance(args[0] if args else None, torch.Tensor):
+            if args[0].device.type == "cpu":
+                self.at_us = min(self.at_us, device.clock().host_us)
+        return func(*args, **(kwargs or {}))

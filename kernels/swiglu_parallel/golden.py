@@ -53,6 +53,8 @@ SIZES = ((6, 16, 8), (4, 32, 16))  # rows of x, hidden, inner units of each rank
 
 # ---- data parallel
 
+FURTHER = (), (2, 3, 4), (2, 3, 3, 3)  # shapes
+
 
 def average_cases(seed, quick):
     world, made = world_of(seed), []
@@ -65,6 +67,7 @@ def average_cases(seed, quick):
         expected = {
             say("gradient of weight", "weight 的梯度"): whole[0].grad,
             say("gradient of bias", "bias 的梯度"): whole[1].grad,
+            say("gradients of other shapes", "其他形状的梯度"): torch.full((len(FURTHER),), world - 1.0),
             say("parameters", "参数"): say("untouched", "未改动"),
             say("tensors of the gradients", "梯度的张量"): say("the same as before", "仍是原来的"),
             say("copies to the host or from it", "与主机之间的拷贝次数"): 0,
@@ -83,12 +86,18 @@ def _average_in_rank(rank, function, world, w, b, x, y):
     model.npu()
     mine = slice(rank * len(x) // world, (rank + 1) * len(x) // world)
     F.mse_loss(model(x[mine].npu()), y[mine].npu()).backward()
-    held, before = (model.weight.grad, model.bias.grad), labkit.device.clock().launches
+    # beside the weight and the bias gradients of no axis, of three and of four: a scale's, a table's, a convolution's
+    for shape in FURTHER:
+        model.register_parameter(f"of_{len(shape)}", nn.Parameter(torch.ones(shape).npu()))
+        getattr(model, f"of_{len(shape)}").grad = torch.full(shape, 2.0 * rank).npu()
+    held, before = [p.grad for p in model.parameters()], labkit.device.clock().launches
+    given = [p.detach().clone() for p in model.parameters()]
     function(model, world)
     copies = _host_copies(before)
-    kept = torch.equal(model.weight.detach(), w.npu()) and torch.equal(model.bias.detach(), b.npu())
-    same = torch.equal(model.weight.grad, held[0]) and torch.equal(model.bias.grad, held[1])
-    return model.weight.grad, model.bias.grad, kept, same, copies
+    kept = all(map(torch.equal, given, [p.detach() for p in model.parameters()]))
+    same = all(map(torch.equal, held, [p.grad for p in model.parameters()]))
+    further = torch.stack([getattr(model, f"of_{len(shape)}").grad.mean() for shape in FURTHER])
+    return model.weight.grad, model.bias.grad, kept, same, copies, further
 
 
 def _host_copies(before: int) -> int:
@@ -101,10 +110,11 @@ def _host_copies(before: int) -> int:
 def run_average(function, args, case):
     run = ranks(args[0], _average_in_rank, function, *args)
     kept, same = (all(rank[i] for rank in run) for i in (2, 3))
-    agree = all(torch.equal(run[0][i], rank[i]) for rank in run for i in (0, 1))
+    agree = all(torch.equal(run[0][i], rank[i]) for rank in run for i in (0, 1, 5))
     return {
         say("gradient of weight", "weight 的梯度"): run[0][0],
         say("gradient of bias", "bias 的梯度"): run[0][1],
+        say("gradients of other shapes", "其他形状的梯度"): run[0][5],
         say("parameters", "参数"): say("untouched", "未改动") if kept else say("changed", "被改动"),
         say("tensors of the gradients", "梯度的张量"): say("the same as before", "仍是原来的")
         if same
@@ -141,6 +151,7 @@ def forward_cases(seed, quick):
             say("collectives", "集合通信次数"): 1,
             say("calls of torch.ops.lab.swiglu", "torch.ops.lab.swiglu 的调用次数"): 1,
             "`x`": _told(True),
+            say("weights", "权重"): _told(True),
         }
         made.append(Case(f"{rows}x{hidden}, inner {inner}", (world, x, gate, up, down), expected, tolerance=CLOSE))
     return made
@@ -153,10 +164,11 @@ def _forward_in_rank(rank, function, world, x, gate, up, down):
     own = labkit.operator("swiglu_parallel").shards(rank, world, gate, up, down)
     given = x.npu().clone(), *(w.contiguous().npu() for w in own)
     before = labkit.device.clock().launches
+    kept = [t.clone() for t in given]
     y = function(*given)
     names = [s.name for s in labkit.device.timeline_since(before)]
     calls = sum("swiglu" in name for name in names) if names else 1  # a card has no such timeline
-    return y, _host_copies(before), calls, torch.equal(given[0].cpu(), x.cpu())
+    return y, _host_copies(before), calls, torch.equal(given[0], kept[0]), all(map(torch.equal, given[1:], kept[1:]))
 
 
 def once(counted: list) -> int:
@@ -179,6 +191,7 @@ def run_forward(function, args, case):
         say("collectives", "集合通信次数"): found,
         say("calls of torch.ops.lab.swiglu", "torch.ops.lab.swiglu 的调用次数"): once([made[2] for made in run]),
         "`x`": _told(all(made[3] for made in run)),
+        say("weights", "权重"): _told(all(made[4] for made in run)),
     }
 
 
@@ -197,6 +210,7 @@ def backward_cases(seed, quick):
             say("gradient of down", "down 的梯度"): down.grad,
             **_kept(True, True),
             say("copies to the host or from it", "与主机之间的拷贝次数"): 0,
+            say("sums of ones, of one to three axes", "一到三维的全 1 张量之和"): torch.full((3,), float(world)),
         }
         made.append(Case(case.name, case.args, expected, tolerance=CLOSE))
     return made
@@ -236,19 +250,24 @@ def _backward_in_rank(rank, function, world, x, gate, up, down):
     y.square().mean().backward()
     copies = _host_copies(begun)
     kept = torch.equal(partial.detach(), before)
+    sums = []
     for shape in ((4,), tuple(x.shape), (2, 3, 4)):  # the sum of two branches gives both of them this tensor
         came, zero = torch.ones(shape).npu(), torch.zeros(shape).npu()
         incoming.append((came, came.clone()))
         (enter.apply(torch.zeros(shape).npu().requires_grad_()) + zero).backward(came)
+        came = torch.ones(shape).npu()
+        summed = leave.apply(came)
+        sums.append(float("nan") if summed is None else summed.mean().cpu())
+        kept = kept and torch.equal(came, torch.ones_like(came))
     same = all(torch.equal(grad, clone) for grad, clone in incoming)
-    return [t.detach() for t in (y, x.grad, *(w.grad for w in own))] + [kept, same, copies]
+    return [t.detach() for t in (y, x.grad, *(w.grad for w in own))] + [kept, same, copies, torch.tensor(sums)]
 
 
 def run_backward(function, args, case):
     run = ranks(args[0], _backward_in_rank, function, *args)
     if None in run.results:
         return {"Leave.apply(y)": None}
-    ys, xs, gates, ups, downs, partials, grads, copies = zip(*run)
+    ys, xs, gates, ups, downs, partials, grads, copies, sums = zip(*run)
     return {
         "y": ys[0],
         say("gradient of x", "x 的梯度"): xs[0],
@@ -258,6 +277,7 @@ def run_backward(function, args, case):
         say("gradient of down", "down 的梯度"): torch.cat(downs, 1),
         **_kept(all(partials), all(grads)),
         say("copies to the host or from it", "与主机之间的拷贝次数"): max(copies),
+        say("sums of ones, of one to three axes", "一到三维的全 1 张量之和"): sums[0],
     }
 
 
@@ -293,9 +313,10 @@ def _plan_in_rank(rank, function, world, x, gate, up, down):
     parallelize_module(mlp, init_device_mesh("npu", (world,)), function())
     labkit.device.reset_clock()
     with torch.no_grad():
-        y = mlp(x.npu())
-    if hasattr(y, "to_local"):  # a DTensor is not to be read in another process
-        y = type(y).__name__
+        # of two axes, and of three: of a batch and its tokens
+        y = mlp(x.reshape(2, -1, x.shape[1]).npu() if len(x) == SIZES[-1][0] else x.npu())
+    # a DTensor is not to be read in another process
+    y = type(y).__name__ if hasattr(y, "to_local") else y.reshape(x.shape)
     return y, {name: list(getattr(mlp, name).weight.to_local().shape) for name in ("gate_proj", "up_proj", "down_proj")}
 
 

@@ -74,7 +74,8 @@ class Case:
     probe: what is done with an operator (kind "adapter"): see labkit/exercises/operators.py. run(operator, args, case):
     in place of operator(*args). chip: of a program's run, "" = the default. mistakes() of a kernel or program:
     (sentence, result) of wrong results that have a name; of probe "grad" mistakes(gradient of the result, *args):
-    (sentence, number of the argument, its gradient).
+    (sentence, number of the argument, its gradient). spoiled: of a program, the lines that it prints where the last
+    byte of what each block writes is changed; None: any others.
     """
 
     name: str
@@ -91,6 +92,7 @@ class Case:
     run: Callable | None = None
     chip: str = ""
     mistakes: Callable[..., Sequence[tuple]] | None = None
+    spoiled: Sequence[str] | None = None
 
 
 def tolerance_of(dtype: str, given: tuple[float, float] | None) -> tuple[float, float]:
