@@ -320,7 +320,7 @@ def _spread(c: Case) -> Iterator[Finding]:
     elif c.text.least and says(words.TYPICAL, c.claims) and not says(words.WHICH, c.claims):
         lows = [r["value_us"] for r in c.regions]
         yield c.find("spread", (c.script, c.text.least), "typical", samples=len(lows), least=min(lows), most=max(lows))
-    elif not c.kit and words.few_for(tail := words.tail(c.seen.output), max(counts + at_place)):
+    elif not c.kit and (tail := words.few_for(c.seen.output, max(counts + at_place))):
         yield c.find("spread", c.regions[-1]["end_line"], "tail", tail=f"{tail:g}", samples=max(counts + at_place))
     elif not c.kit and 2 * (most := _drawn(c)) < (many := words.frequency(c.seen.output)):
         yield c.find("spread", c.regions[-1]["end_line"], "frequency", many=many, samples=most)

@@ -211,10 +211,14 @@ def tail(report: str) -> float:
     return max(map(float, re.findall(r"\bp ?(9\d(?:\.\d+)?)\b", report, re.IGNORECASE)), default=0.0)
 
 
-def few_for(tail: float, samples: int) -> bool:
-    """Are these too few samples for the percentile? Beyond P99 half of a sample should lie above it; P99 itself, which
-    many print of a hundred or so, is let pass from 30 on."""
-    return samples * (100 - tail) < 50 if tail > 99 else tail == 99 and samples <= 30
+def few_for(report: str, samples: int) -> float:
+    """The largest percentile of a report, if these are too few samples for it, else 0: beyond P99 half of one should
+    lie above it; P99 itself, which many print of a hundred or so, passes from 31 on, or where others stand beside it.
+    """
+    most = tail(report)
+    beside = re.search(r"\bp ?(50|75|90|95)\b|median|max|largest|worst|slowest|longest", report, re.IGNORECASE)
+    few = samples * (100 - most) < 50 if most > 99 else most == 99 and samples <= 30 and not beside
+    return most if few else 0
 
 
 _COUNTS = {"hundred": 100, "ten thousand": 10_000, "thousand": 1000, "million": 10**6}
