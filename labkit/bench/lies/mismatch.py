@@ -43,6 +43,8 @@ def mismatched(c: Case) -> Iterator[Finding]:
     for pair in c.seen.apart:
         line = pair["line"][0] if pair["line"] else None
         names = {"one": names_of(pair["one"]), "other": names_of(pair["other"])}
+        if pair.get("part") and not says(words.ALIKE, c.claims):
+            continue
         if "apart" in pair:
             yield c.find(
                 "mismatch", line, "results", shape=str(pair["shape"] or [1]), share=100 * pair["apart"], **names

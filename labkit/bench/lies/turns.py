@@ -37,7 +37,7 @@ def _turns(c: Case) -> Iterator[tuple[list[dict], list[dict]]]:
     if not c.compares and not c.text.words & {"equal", "allclose", "assert_close", "array_equal", "assert_allclose"}:
         return
     both = sides_of(c)
-    for one, other in [*pairs_of(both), *inputs_shared(both)]:
+    for one, other in [*pairs_of(both), *(inputs_shared(both) if c.compares else ())]:
         sides = order_of(one, other)
         if len(one) == len(other) >= SWITCHES and sides == sides[:2] * len(one) and sides[0] != sides[1]:
             yield (one, other) if not sides[0] else (other, one)

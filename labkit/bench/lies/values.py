@@ -264,10 +264,11 @@ def _compared(a: list[_Seen], b: list[_Seen], plain: set[bytes] = frozenset()) -
     if not all(_apart(s.ends, side[0].outs)[0] <= 1e-3 for side in (a, b) for s in side):
         return None  # not the same each time
     mine, its = one.takes - plain, other.takes - plain  # what one makes itself may be given to the other, like a mask
-    if one.takes == other.takes or mine == its and mine:
+    part = bool(mine and its) and (mine < its or its < mine)  # one of them leaves a weight out
+    if one.takes == other.takes or mine == its and mine or part:
         apart, shape = min(_apart(one.ends, other.outs), _apart(other.ends, one.outs))
         if apart > max(_APART.get(end[1], _APART_FLOAT) for s in (one, other) for end in s.ends) and apart != np.inf:
-            return {"apart": apart, "shape": list(shape)}
+            return {"apart": apart, "shape": list(shape), "part": part}
     if one.takes & other.takes and not one.trains and one.region.via[:1] == other.region.via[:1]:
         counts = [sum(prod(end[0]) for end in s.ends) for s in (one, other)]
         if min(counts) < _FEWER * max(counts):

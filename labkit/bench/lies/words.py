@@ -144,6 +144,10 @@ SAME = (
     r"|candidates?|merg(ed|ing)|separate|in advance|dedup\w*|ways?)\b"
     r"|融合|等价|版本|实现"
 )
+ALIKE = (  # said outright
+    r"\bsame (result|answer|output|value|function|formula|operation|computation)|\bequivalent\b|\bidentical"
+    r"|\bdrop.in\b|\b(two|both|either) (implementations?|ways|versions|forms|spellings)\b|等价|相同的"
+)
 FEWER = r"\btop.?k\b|\bk largest|\bselect|\breduc|\bsort|\bmask|前 ?k|排序"  # results of which one needs fewer
 CONTRAST = r"\bwith (and|or|vs\.?|versus) without\b|\bcost of (the )?(bias|mask|dropout|affine|scale)|causal (and|vs)"
 # What follows a number that is no size.
