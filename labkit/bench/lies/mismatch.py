@@ -282,10 +282,26 @@ def _sizes(c: Case, sides: dict[tuple, list[dict]]) -> Iterator[Finding]:
             work = [median(_elements(r, common) for r in side) for side in (one, two)]
             if _packed(one, two):
                 continue
-            if not mine & its and all(takes) and not takes[0] & takes[1] and max(work) > 1.1 * min(work):
+            apart = not mine & its and all(takes) and not takes[0] & takes[1] and max(work) > 1.1 * min(work)
+            if apart or _never_alike(one, two):
                 shown = [str(list(max(side, key=prod))) for side in (mine, its)]
                 yield c.find("mismatch", two[0]["line"], "sizes", one=shown[0], other=shown[1])
                 return
+
+
+def _never_alike(one: list[dict], two: list[dict]) -> bool:
+    """Of two in turn: does hardly any sample take and give as many elements as its neighbour of the other side, though
+    some other one may?"""
+    order = sorted([(r["start"], 0, r) for r in one] + [(r["start"], 1, r) for r in two], key=lambda x: x[:2])
+    met = [_unlike(a[2], b[2]) for a, b in zip(order, order[1:]) if a[1] != b[1]]
+    return len(met) >= _SWITCHES and sum(met) > 0.9 * len(met)
+
+
+def _unlike(a: dict, b: dict) -> bool:
+    mine, its = ({tuple(s) for s in r["takes"] if prod(s) > 1} for r in (a, b))
+    taken = [{prod(s) for s in some} for some in (mine - its, its - mine)]
+    given = [{prod(s) for s in r["gives"] if prod(s) > 1} for r in (a, b)]
+    return all(taken) and all(given) and not taken[0] & taken[1] and not given[0] & given[1]
 
 
 def _packed(one: list[dict], two: list[dict]) -> bool:
