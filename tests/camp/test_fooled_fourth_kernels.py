@@ -4,6 +4,8 @@ several ranks and of programs. As test_fooled_between.py, by the same judge.
 
 import pytest
 from answers import as_before, first_wrong  # noqa: F401
+from drawn import one_in
+from places import REPO
 
 from labkit.exercises.spec import load
 from labkit.exercises.stub import template
@@ -222,7 +224,10 @@ CHANGED = [
 ]
 
 
-@pytest.mark.parametrize("name, text", FOURTH, ids=[name for name, _ in FOURTH])
+TAKEN = [(name, text) for name, text in FOURTH if one_in(3, name, [REPO / "kernels"])]  # kernels are compiled for each
+
+
+@pytest.mark.parametrize("name, text", TAKEN, ids=[name for name, _ in TAKEN])
 def test_an_answer_that_is_wrong_beside_the_cases_is_found(name, text):
     assert first_wrong(name, text) is not None
 
