@@ -85,10 +85,11 @@ def check(path: str | Path, *arguments: str, timeout: float = TIMEOUT_S) -> Verd
     """What is wrong with the benchmark script at `path`, which is run with `arguments`.
 
     It runs in a process of its own, with the simulated device and clocks that show virtual time; a second time with an
-    L2 that each kernel finds empty where it speaks of bandwidth or compares in turns (where it speaks of memory and no
-    figure moves then, once more to ask what the L2 holds), another time with longer first
-    launches and compilations where a reading holds one: no figure of the report may move then. `timeout`: seconds that
-    each run may take; a script that does not end is judged by its text alone. Raises FileNotFoundError, SyntaxError.
+    L2 that each kernel finds empty where it speaks of bandwidth or compares in turns (where no figure moves then, or
+    rows of a table are picked, once more to ask what the L2 holds), another time with longer first launches and
+    compilations where a reading holds one: no figure of the report may move then (nor, of a rate, in a run in which
+    first launches take no longer). `timeout`: seconds that each run may take; a script that does not end is judged by
+    its text alone. Raises FileNotFoundError, SyntaxError.
     """
     script = Path(path).resolve()
     source = script.read_text(encoding="utf-8")
