@@ -120,7 +120,7 @@ def test_the_key_of_a_stranger_names_each_script(name, wrong, right):
     )
 
 
-JUDGED = "e08 e02 e16 f04 h11 h26 i15 k10 n15 n11 n14 q01 q04 r01 r07 r16 s01 s14 s20 v04 v05 v14 v20 w05 w17 x04 x06 x09 x16 y05 y07 y16 z02 z09 z11 z12 z13 aa13 aa14 af07 af12 af14 af17 ag14 r05 ak06 ak19 al05 al06 al15 am01 am12 an02 an04 ao06 ao07 ao11 ao16 ao19 ap03 ap07 ap16 ap20 rt01 rt02 rt05 rt07 rt08 rt09 rt10 rt23 aq04 ar02".split()
+JUDGED = "e08 e02 e16 f04 h11 h26 i15 k10 n15 n11 n14 q01 q04 r01 r07 r16 s01 s14 s20 v04 v05 v14 v20 w05 w17 x04 x06 x09 x16 y05 y07 y16 z02 z09 z11 z12 z13 aa13 aa14 af07 af12 af14 af17 ag14 r05 ak06 ak19 al05 al06 al15 am01 am12 an02 an04 ao06 ao07 ao11 ao16 ao19 ap03 ap07 ap16 ap20 rt01 rt02 rt05 rt07 rt08 rt09 rt10 rt23 aq04 ar02 ar13 ar20".split()
 
 
 @pytest.mark.parametrize("name", [n for n in JUDGED if one_in(16, n, [REPO / "labkit" / "bench"])])
@@ -316,6 +316,22 @@ def test_a_script_gets_its_own_arguments(tmp_path):
 
 
 # ---- clocks
+
+
+def test_threads_that_measure_at_once_are_known():
+    """What lies in a region by time is not its own alone then; one behind the other is no overlap."""
+    from labkit.bench.lies import watch
+
+    def region(thread, start, end, line):
+        return SimpleNamespace(thread=thread, start=start, end=end, via=(("a.py", line),))
+
+    one, two = region(1, 0, 10, 1), region(2, 5, 15, 2)
+    assert watch._crossed([one, two]) == {one.via, two.via}
+    assert watch._crossed([one, region(1, 5, 15, 2)]) == set()  # a whole run and a step of it
+    assert watch._crossed([one, region(2, 10, 15, 2)]) == set()
+    assert watch._crossed([region(1, 0, 30, 1), region(1, 1, 2, 2), region(2, 20, 25, 3)]) == {
+        (("a.py", 1),), (("a.py", 3),)
+    }  # fmt: skip
 
 
 def test_what_a_difference_of_two_readings_remembers():

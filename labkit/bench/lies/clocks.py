@@ -17,6 +17,7 @@ import numbers
 import os
 import statistics
 import sys
+import threading
 import time
 import timeit
 from collections import Counter, deque
@@ -55,6 +56,7 @@ class Region:
     counts: set[int] = dataclasses.field(default_factory=set)  # whole numbers that the script divides by it
     numbers: tuple[int, int] = (0, 0)  # of the readings at its start, and the last one when the difference was made
     between: tuple[int, int] = (0, 0)  # the numbers of its two readings
+    thread: int = 0  # that read its start
     touched: int = 0  # the last reading before a statistic or the output took it
     gone: int | None = None  # the last reading before nothing held its value any more
     among: bool = False  # it reached a statistic together with others
@@ -70,6 +72,7 @@ class _Reading:
     graphs: int
     again: int
     tool: bool
+    thread: int
 
 
 class Notes:
@@ -110,8 +113,8 @@ class Notes:
         library.lab_host_work(READING_NS / 2)
         self.readings += 1
         made, again = graphs()
-        tool = _by_torch(sys._getframe(2))
-        return _Reading(self.readings, clock, at, self.via(), made + self.captures, again, tool)
+        tool, thread = _by_torch(sys._getframe(2)), threading.get_ident()
+        return _Reading(self.readings, clock, at, self.via(), made + self.captures, again, tool, thread)
 
     def region(self, start: _Reading, end: _Reading, kind: str = "host", value_us=None, shown=None) -> tuple:
         key = (kind, start.number, end.number)
@@ -120,7 +123,7 @@ class Notes:
             self.regions[key] = Region(
                 kind, start.clock, start.at, end.at, value, start.via, end.via,
                 end.graphs - start.graphs, max(0, end.again - start.again), end.tool, shown=shown,
-                numbers=(start.number, self.readings), between=(start.number, end.number),
+                numbers=(start.number, self.readings), between=(start.number, end.number), thread=start.thread,
             )  # fmt: skip
         return key
 
@@ -424,8 +427,7 @@ class Moment(datetime.datetime):
         return made
 
     def timestamp(self):
-        value = super().timestamp()
-        return Tick(value, self.reading) if hasattr(self, "reading") else value
+        return Tick(super().timestamp(), self.reading) if hasattr(self, "reading") else super().timestamp()
 
     def __sub__(self, other):
         value = super().__sub__(other)

@@ -139,7 +139,8 @@ def _unsynchronised(c: Case) -> Iterator[Finding]:
                 left = max(r["busy_us"] - r["value_us"], r["beside_us"])
                 yield c.find("no_sync", r["line"], "beside", us=r["value_us"], busy=r["busy_us"], left=left)
             continue
-        if any(r["open"]) and r["waits"]:  # other requests are in flight, and it is their work that is left
+        waited = r["waits"] or r["among_threads"] and any(o["waits"] for o in c.groups[place_of(r), signature(r)])
+        if (any(r["open"]) or r["among_threads"]) and waited:  # it is the work of other requests that is left
             continue
         left = r["pending_end_us"]
         if left > 0 and not (r["waited_behind"] and left <= _PENDING * r["value_us"] + r["pending_start_us"]):
@@ -156,6 +157,8 @@ def _waits(c: Case) -> Iterator[Finding]:
         ending[str(r["end_line"]), signature(r)] += 1
     for group in c.groups.values():
         kernel = bool(says(words.KERNEL, c.claims)) and not says(words.HOST, c.claims)
+        if any(r["among_threads"] for r in group):  # while one of them waits, the others issue
+            continue
         work = [r for r in group if r["kernels"] or r["copies"] and r["waits_before_last"]]
         losses = [x for r in work if not r["tool"] and not r["first"] for x in _lost(r, kernel)]
         if losses and 2 * len(losses) <= ending[str(losses[0][0]["end_line"]), signature(losses[0][0])]:
@@ -219,7 +222,7 @@ def _lost(r: dict, kernel: bool = False) -> Iterator[tuple[dict, float, float, l
 
 
 def _nothing(c: Case) -> Iterator[Finding]:
-    idle = [r for r in c.regions if not _works(r) and not r["copies"] and not r["on_host"]]
+    idle = [r for r in c.regions if not _works(r) and not r["copies"] and not r["on_host"] and not r["among_threads"]]
     if not idle or (len(idle) < len(c.regions) and says(words.EMPTY, c.claims)):
         return
     if len(idle) > len(c.regions) / 4 or len(c.groups) > 1:

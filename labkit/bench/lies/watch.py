@@ -288,6 +288,7 @@ def _facts(notes: clocks.Notes, session, found=None) -> list[dict]:
             first.setdefault(t.name, t.issued)
     said = sorted(notes.waits)
     made = []
+    crossed = _crossed(regions)
     begun, over = sorted(r.start for r in regions), sorted(r.end for r in regions)
     previous: dict = {}
     for region in regions:
@@ -317,6 +318,7 @@ def _facts(notes: clocks.Notes, session, found=None) -> list[dict]:
                 "open": [
                     bisect.bisect_left(begun, t) - bisect.bisect_right(over, t) for t in (region.start, region.end)
                 ],
+                "among_threads": region.via in crossed,
                 "held": found and found(region),
                 "busy_us": _covered(inside) / 1e3,
                 "beside_us": _beside(inside, marks, region.end) / 1e3 if region.kind == "event" else 0.0,
@@ -371,6 +373,18 @@ def _facts(notes: clocks.Notes, session, found=None) -> list[dict]:
             }
         )
     return made
+
+
+def _crossed(regions) -> set[tuple]:
+    """Lines at which several threads measure at once: what lies in a region by time is not its own alone."""
+    crossed, live = set(), []
+    for region in sorted(regions, key=lambda r: r.start):
+        live = [r for r in live if r.end > region.start]
+        for other in live:
+            if other.thread != region.thread:
+                crossed |= {other.via, region.via}
+        live.append(region)
+    return crossed
 
 
 def _caller(operator, notes: clocks.Notes) -> list[tuple[str, int]]:

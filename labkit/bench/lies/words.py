@@ -86,6 +86,7 @@ WAITED = (
 COUNTED = (
     r"\b(wait|sync)\w*( \w+){0,4} (is |are )?(included|counted)\b"
     r"|\binclud\w* (the |its |their |all |a |one )?(wait|sync)"  # as "wait included"
+    r"|(?<!one )(?<!single )\b(wait|sync)\w* (after|behind|following) (each|every) "
 )
 # What is no time of a call, to which its wait belongs: the device's own time, or a rate.
 NO_CALL = (
