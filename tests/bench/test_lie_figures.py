@@ -26,7 +26,7 @@ else:
 def sample(**other) -> dict:
     """Four calls between two readings: 40 us."""
     return {"kernels": 4, "copies": 0, "value_us": 40.0, "host_us": 40.0, "calls": 4, "parts": [], "on_host": {},
-            "line": ["s.py", 3], "names": ["aten::add"], "shapes": [[8, 8]], "dtypes": ["float32"]} | other  # fmt: skip
+            "line": ["s.py", 3], "among_threads": False, "names": ["aten::add"], "shapes": [[8, 8]], "dtypes": ["float32"]} | other  # fmt: skip
 
 
 def case(output: str, regions=None, numbers=(), strings="", **seen):
@@ -222,6 +222,46 @@ def test_the_work_of_another_request_in_flight_is_not_this_ones(waits, others, f
     c = case("", regions=[sample(**left)])
     c.claims = ""
     assert bool(list(judging._unsynchronised(c))) is found
+
+
+@pytest.mark.parametrize(
+    "report, parts, counts, found",
+    [
+        ("gelu: 24.6 us per call", [5], [], 5),
+        ("gelu, 4 layers: 24.6 us a call of all", [5], [], 0),  # said: several of them
+        ("gelu: 24.6 us per round", [5], [], 0),
+        ("softmax: 24.6 us per call", [5], [], 0),  # another one's name
+        ("gelu: 6.1 us per call", [20], [], 0),
+        ("gelu: 6.1 us per call, 33 calls/ms", [5], [20], 0),  # divided by all, too
+        ("gelu: 6.1 us per call", [3], [], 0),
+    ],
+)
+def test_the_time_of_a_round_is_no_call_s(report, parts, counts, found):
+    taken = [sample(names=["aten::gelu"], calls_of={"aten::gelu": 20}, parts=parts, counts=counts)] * 3
+    assert mismatch._outer(case(report, regions=taken), taken) == found
+    assert not mismatch._outer(case(report, regions=taken), [taken[0] | {"calls_of": {"aten::gelu": 18}}, taken[0]])
+
+
+@pytest.mark.parametrize(
+    "calls, rows, parts", [(8, 32, True), (1, 32, False), (8, 64, False), (4, 64, True), (8, 256, False)]
+)
+def test_what_is_worked_off_block_by_block_is_the_same_work(calls, rows, parts):
+    whole = [sample(calls_of={"aten::softmax": 1, "aten::mm": 2}, shapes=[[256, 256], [256, 32]])]
+    blocks = [sample(calls_of={"aten::softmax": calls, "aten::copy_": 3}, shapes=[[rows, 256], [rows, 32]])]
+    assert mismatch._in_parts(blocks, whole) is parts
+
+
+@pytest.mark.parametrize(
+    "report, held",
+    [
+        ("3.4 times as fast as brackets, for any table and any number of picked rows", True),
+        ("it wins whatever the number of rows, faster for any number of columns", True),
+        ("3.4 times as fast as brackets at this number of rows", False),
+        ("the same numbers for all rows", False),
+    ],
+)
+def test_any_number_of_rows_is_every_shape(report, held):
+    assert bool(reading.says(words.EVERY, report)) is held
 
 
 STEPS = """

@@ -372,7 +372,7 @@ def _one_shape(c: Case) -> Iterator[Finding]:
     if says(words.EVERY, "\n".join(report)):
         yield c.find("one_shape", c.regions[-1]["line"], "every", shape=str(list(largest)))
         return
-    if any(stated((n,), c.seen.output, set()) for n in set.intersection(*(set(r["sums"]) for r in c.regions))):
+    if any(stated((n,), c.seen.output, set()) for n in {n for r in c.regions for n in r["sums"]}):
         return  # the elements of all that an optimizer takes
     if stated(largest, c.claims, {_BYTES.get(d, 4) for r in c.regions for d in r["dtypes"]}):
         return

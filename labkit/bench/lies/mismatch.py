@@ -55,6 +55,9 @@ def mismatched(c: Case) -> Iterator[Finding]:
     for side in sides.values():
         if part := _divisor(side):
             yield c.find("mismatch", side[0]["line"], "divisor", by=part, calls=_times(side))
+        elif part := _outer(c, side):
+            name = names_of(side[0]["names"])
+            yield c.find("timer", side[0]["line"], "calls", by=part, calls=_times(side), name=name)
         elif over := _counted(side):
             yield c.find("mismatch", side[0]["line"], "counted", counted=over[0], rows=over[1], calls=_times(side))
     if wrong := _reported(c, list(sides.values())):
@@ -166,6 +169,20 @@ def _divisor(side: list[dict]) -> int:
         if n / 2 < part < 2 * n and n % part and part % n:
             return part
     return 0
+
+
+def _outer(c: Case, side: list[dict]) -> int:
+    """The number of rounds by which a sample is divided that makes several calls in each, all of one operator, where
+    the report names that operator and calls the result the time of a call."""
+    names = {n.rpartition("::")[2] for r in side for n in r["names"]}
+    if len(names) != 1 or len({_times([r]) for r in side}) != 1 or (n := _times(side)) < 4:
+        return 0
+    name = names.pop()
+    lines = [line for line in c.seen.output.split("\n") if name in line]
+    said = [line for line in lines if says(words.A_CALL, line) and not says(words.SEVERAL, line)]
+    rounds = set.intersection(*(set(r["parts"]) for r in side)) - {1, 60, 100, 1000, 10**6, 10**9}
+    whole = any(n in (*r["parts"], *r["counts"]) for r in side)
+    return next((part for part in rounds if said and not whole and part < n and n % part == 0), 0)
 
 
 def _reported(c: Case, sides: list[list[dict]]) -> tuple[dict, int, list[dict]] | None:
@@ -280,7 +297,7 @@ def _sizes(c: Case, sides: dict[tuple, list[dict]]) -> Iterator[Finding]:
                 for side in (one, two)
             ]  # views count
             work = [median(_elements(r, common) for r in side) for side in (one, two)]
-            if _packed(one, two):
+            if _packed(one, two) or _in_parts(one, two) or _in_parts(two, one):
                 continue
             apart = not mine & its and all(takes) and not takes[0] & takes[1] and max(work) > 1.1 * min(work)
             if apart or _never_alike(one, two):
@@ -302,6 +319,15 @@ def _unlike(a: dict, b: dict) -> bool:
     taken = [{prod(s) for s in some} for some in (mine - its, its - mine)]
     given = [{prod(s) for s in r["gives"] if prod(s) > 1} for r in (a, b)]
     return all(taken) and all(given) and not taken[0] & taken[1] and not given[0] & given[1]
+
+
+def _in_parts(one: list[dict], two: list[dict]) -> bool:
+    """Does one side work off in parts, block by block, what the other does at once: an operator of both that runs k
+    times as often there, on tensors of a k-th of the rows?"""
+    mine, its = one[-1]["calls_of"], two[-1]["calls_of"]
+    often = {mine[n] // its[n] for n in mine.keys() & its if mine[n] % its[n] == 0} - {1}
+    whole = {tuple(s) for s in two[-1]["shapes"]}
+    return any((s[0] * k, *s[1:]) in whole for s in one[-1]["shapes"] if len(s) > 1 for k in often)
 
 
 def _packed(one: list[dict], two: list[dict]) -> bool:

@@ -87,7 +87,7 @@ def says(pattern: str, *texts: str) -> str | None:
 
 def names_outliers(text: str) -> bool:
     """Does a line say that samples are left out, and not only those of a warm-up?"""
-    lines = (re.sub(r"\s+", " ", line) for line in text.split("\n"))
+    lines = (re.sub(r"[\s_]+", " ", line) for line in text.split("\n"))  # set_aside is a column of a table
     return any(says(_SAID, line) and not says(_OF_WARMING, line) for line in lines)
 
 

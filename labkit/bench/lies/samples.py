@@ -51,7 +51,24 @@ def measured(notes: clocks.Notes, works) -> tuple[list[Region], dict[int, float]
         )
         if not holds and id(region) not in dropped:
             inner.append(region)
+    if len(inner) == 1 and len(between := _between(notes, inner[0], works)) > 2:
+        return between, thrown
     return inner, thrown
+
+
+def _between(notes: clocks.Notes, whole: Region, works) -> list[Region]:
+    """What lies between two readings that follow one another, where all were kept as the time since the same first one:
+    the script subtracts them where no reading is seen any more, in arrays."""
+    since = [r for r in notes.regions.values() if r.between[0] == whole.between[0] and (r.kept or r.gone is None)]
+    since.sort(key=lambda r: r.end)
+    made = [
+        Region(
+            a.kind, a.clock, a.end, b.end, (b.end - a.end) / 1e3, a.end_via, b.end_via, kept=True, among=True,
+            numbers=(a.between[1], b.numbers[1]), between=(a.between[1], b.between[1]), thread=a.thread,
+        )
+        for a, b in zip(since, since[1:])
+    ]  # fmt: skip
+    return [r for r in made if works(r)]
 
 
 def among(notes: clocks.Notes, keys: set) -> bool:

@@ -77,7 +77,8 @@ WAITED = (
     r"|\b(from|between) (the |its )?(call|issu\w+|launch|start|submi\w+)( \w+){0,4} (to|until|and) (the |its )?"
     r"(\w+ )?(finish|complet|result|end\b)"
     r"|\b(call|launch|start) (to|until) (the |its )?(\w+ )?(finish|complet|result|end\b|idle|done)"
-    r"|\blaunch(es)? (is |are )?(included|counted)|\binclud\w* (the |its )?(host.s )?launch\b(?!\w* of the next)"
+    r"|\blaunch(es)? (is |are )?(included|counted|(in|part of) (it|each|every|(the|this|that) (time|figure|sample)))\b"
+    r"|\binclud\w* (the |its )?(host.s )?launch\b(?!\w* of the next)"
     r"|\b(until|when) (it is |all is )?(finished|done|ready|complete|idle)\b"
     r"|\buntil (the |its |all )?(\w+ )?(device|card|npu|results?|kernels?|work|answer)s? (is|are|has|have) "
     r"(\w+ )?(done|finished|ready|there|complete|ended|idle|quiet|drained)|\bwall.?(clock|time)\b|到(完成|结果)|含同步"
@@ -192,6 +193,9 @@ CONCLUDES = (
     r"|takeaway|recommend|prefer|convert|switch|\bbest\b|\bcheap|is fast|times as fast|\buse (the|a|it|this)\b"
     r"|更快|总是|应该|推荐"
 )
+# The time of a call, and what names several of them.
+A_CALL = r"(\bper|\ba|\beach|\bone|/) ?(call|launch)\b|每次调用"
+SEVERAL = r"\b(chain|stack|layers?|blocks?|loop|both|all|rounds?|steps?|groups?|lists?|\d+ (calls|launches|ops))\b"
 # What is concluded for sizes that nobody tried.
 EVERY = (
     r"\b(hold|true|valid|appl|same|fast|slow|better|best|prefer|quick|cheap|win|always|use)\w*\b[^\n.]{0,60}"
@@ -201,6 +205,8 @@ EVERY = (
     r"(?! (above|below|here|we|i|that|which|\w+ed|tried|shown)\b)[^\n.]{0,60}\b(faster|slower|better|best|wins?|same)\b"
     r"|\b(whatever|regardless of|independent of|irrespective of) (the |its |their )?(\w+ (set )?and (the )?)?"
     r"(\w+ )?(sizes?|shapes?|lengths?|dimensions?|widths?)\b(?! (above|below|here|we|i|that|which|\w+ed|tried|shown)\b)"
+    r"|\b(faster|slower|quicker|cheaper|as fast|as long|better|best|wins?)\b[^\n.]{0,60}\b(any|every|all|whatever)"
+    r" ((number|amount|count)s? of \w+|(table|matrix|vocabulary|batch|width|height|row count)\b)"
     r"|适用于(任何|所有)(形状|大小|尺寸)"
 )
 PREPARES = r"\bpin(ning|s\b|_memory)|\bload(er|ing)|\bprepar|preprocess|\bconver(t|sion)|锁页|预处理"
