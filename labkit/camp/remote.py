@@ -392,7 +392,7 @@ class Remote(Here):
     # ---- operators
 
     def _register(self, w: Worker, spec: Spec, joined: Joined, name: str):
-        self.source = dict(text=joined.text, filename=name, entry=spec.entry, folder=str(spec.folder.parents[1]),
+        self.source = dict(text=joined.text, filename=name, entry=spec.entry, folder=str(spec.folder),
                            python=spec.in_python)  # fmt: skip
         answer = w.ask("register", building=not spec.in_python, **self.source)
         if "diagnosis" in answer:
