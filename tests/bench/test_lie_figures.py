@@ -14,7 +14,7 @@ from drawn import one_in
 from places import REPO
 
 from labkit import bench
-from labkit.bench.lies import cache, figures, judging, mismatch, reading, tables, words
+from labkit.bench.lies import cache, figures, judging, mismatch, rates, reading, tables, words
 from labkit.bench.lies.reading import says
 
 if sys.version_info >= (3, 11):
@@ -262,6 +262,64 @@ def test_what_is_worked_off_block_by_block_is_the_same_work(calls, rows, parts):
 )
 def test_any_number_of_rows_is_every_shape(report, held):
     assert bool(reading.says(words.EVERY, report)) is held
+
+
+@pytest.mark.parametrize(
+    "report, names, drawn",
+    [
+        ("dropout p 0.1: 7.2 us", ["aten::add"], False),
+        ("dropout p 0.1: 7.2 us", ["aten::add", "aten::native_dropout"], True),
+        ("no dropout: 7.2 us", ["aten::add"], True),  # said
+        ("residual add: 7.2 us", ["aten::add"], True),
+    ],
+)
+def test_dropout_that_drops_nothing_is_seen(report, names, drawn):
+    c = case(report, regions=[sample(names=names)])
+    c.text.words = {"Dropout", "eval"}
+    assert bool(list(rates.undropped(c))) is not drawn
+    c.text.words = {"Dropout"}
+    assert not list(rates.undropped(c))
+
+
+@pytest.mark.parametrize(
+    "called, checks", [({"eq", "abs", "ne", "mul"}, ["isfinite"]), ({"abs", "mul"}, []), ({"isclose"}, ["isclose"])]
+)
+def test_a_check_of_the_results_inside_a_sample(called, checks):
+    from labkit.bench.lies import watch
+
+    assert watch._checks(called) == checks
+    inside = {
+        "checks": checks,
+        "calls": 9,
+        "first": [],
+        "copy_bytes": 0,
+        "beside": {},
+        "makers": [],
+        "names": ["aten::mm"],
+    }
+    inside |= {"random_us": 0.0, "filled_us": 0.0}
+    for report, said in (("9.1 us a call", False), ("9.1 us a call, check included", True)):
+        c = case(report, regions=[sample(**inside)])
+        c.claims = report
+        assert bool(list(judging._inside(c))) is (bool(checks) and not said)
+
+
+@pytest.mark.parametrize(
+    "text, said",
+    [
+        ("very_first_call_ms_not_in_samples", True),
+        ("捕获（主机时钟，一次性）", True),
+        ("call_ms", False),
+        ("捕获器", False),
+    ],
+)
+def test_a_first_call_is_said_in_keys_and_in_chinese(text, said):
+    assert words.once(text) is said
+
+
+@pytest.mark.parametrize("report, samples, few", [("P95 1 us P50 2", 10, 95), ("P95 1 us P50 2", 11, 0), ("P90", 5, 0)])
+def test_a_percentile_of_ten_samples_is_the_largest(report, samples, few):
+    assert words.few_for(report, samples) == few
 
 
 STEPS = """

@@ -66,7 +66,7 @@ class Case:
         self.text, self.seen, self.script = text, seen, script
         regions, self.once = seen.regions, set()
         self.claims = f"{seen.output}\n{text.strings}"
-        if says(words.ONCE, self.claims):  # what a compilation or a first call takes, given on its own
+        if words.once(self.claims):  # what a compilation or a first call takes, given on its own
             single = [g for g in by_place(regions).values() if _first_ones(g)]
             anew = {"_dynamo", "reset"} <= text.words  # each compilation is asked for
             self.once = {id(r) for g in single if anew or len(g) <= len({signature(r) for r in g}) for r in g}

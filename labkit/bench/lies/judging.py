@@ -78,7 +78,7 @@ def _report(seen: Observed) -> list[float]:
     later = {signature(r) for r in seen.regions if not r["first"] and not r["graphs"]}
     firsts = [r for r in seen.regions if (r["first"] or r["graphs"]) and signature(r) in later and not r["among"]]
     alone = [n for r in firsts for n in r["alone"]]
-    lines = [line for line in seen.output.split("\n") if not says(words.ONCE, line)]
+    lines = [line for line in seen.output.split("\n") if not words.once(line)]
     return [n for n in decimals("\n".join(lines)) if n not in alone]
 
 
@@ -249,6 +249,8 @@ def _inside(c: Case) -> Iterator[Finding]:
         called = [f"{n}()" for n in sorted(r["beside"]) if n != "pin_memory" or not says(words.PREPARES, c.claims)]
         if called and (r["kernels"] or r["copies"]) and not says(rf"{words.ASKED}|{words.PACED}", c.claims):
             yield c.find("inside", r["line"], "host", names=called, of=r["value_us"])
+        if r["checks"] and r["calls"] > len(r["checks"]) and _other_work(r) and not says(words.CHECKS, c.seen.output):
+            yield c.find("inside", r["line"], "checked", names=r["checks"], of=r["value_us"])
         base = max(r["host_us"], r["value_us"])
         subject = len(r["makers"]) and r["calls"] and not _other_work(r)
         for part, least in (("random_us", _RANDOM), ("filled_us", _FILLED)):
@@ -438,7 +440,7 @@ def _ordered(c: Case) -> Iterator[Finding]:
     for one, other in _ways_of(c, sides):
         if _warms(one, other) or _both(one, other) in taken:  # the same two are measured in turn at another place
             continue
-        if min(len(one), len(other)) == 1 and one[0]["line"] == other[0]["line"] and says(words.ONCE, c.claims):
+        if min(len(one), len(other)) == 1 and one[0]["line"] == other[0]["line"] and words.once(c.claims):
             continue  # the first one, given beside the later ones
         if one[0]["names"] == other[0]["names"] and says(words.BANDWIDTH, c.claims) and says(words.WARM, c.claims):
             continue  # the same operators with a full and with an empty L2
@@ -455,5 +457,6 @@ def _ordered(c: Case) -> Iterator[Finding]:
 
 _RULES = (
     _first_runs, _unsynchronised, _waits, _nothing, mismatched, _inside, restored, cache.warmed, _coarse, _spread,
-    _dropped, _one_shape, _ordered, turns.behind, rates.overstated, rates.unconverted, figures.impossible,
+    _dropped, _one_shape, _ordered, turns.behind, rates.overstated, rates.unconverted, rates.undropped,
+    figures.impossible,
 )  # fmt: skip

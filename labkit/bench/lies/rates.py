@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from itertools import permutations
 
 from labkit.bench.lies import words
-from labkit.bench.lies.case import Case, Finding
+from labkit.bench.lies.case import Case, Finding, names_of
 
 _UNIT = r"([KMGT])(i?)B\s?(?:/|_?per_?|p)\s?s"
 _RATE = re.compile(rf"(\d[\d,]*(?:\.\d+)?)\s?{_UNIT}\b")
@@ -43,6 +43,16 @@ def unconverted(c: Case) -> Iterator[Finding]:
         if timed and other in taken and one not in taken and re.search(named, c.seen.output):
             yield c.find("no_work", timed[-1]["line"], "cast", one=one, other=other, seen=sorted(taken))
             return
+
+
+def undropped(c: Case) -> Iterator[Finding]:
+    """The report speaks of dropout, and no operator that was timed draws a mask: the module was in eval()."""
+    timed = [r for r in c.regions if r["kernels"]]
+    draws = any(re.search("drop|bernoulli|uniform|rand", n) for r in timed for n in r["names"])
+    said = [line for line in c.seen.output.split("\n") if re.search(words.DROPS, line, re.IGNORECASE)]
+    if timed and said and not draws and {"Dropout", "eval"} <= c.text.words:
+        if not re.search(words.DROPS_NOT, "\n".join(said), re.IGNORECASE):
+            yield c.find("no_work", timed[-1]["line"], "dropout", seen=names_of(timed[-1]["names"]))
 
 
 def _bytes(r: dict) -> int:

@@ -40,6 +40,7 @@ _KIT = tuple(os.path.join("labkit", "bench", name) for name in ("timing.py", "du
 _RANDOM = {"randn", "rand", "randint", "normal", "randn_like", "rand_like", "randint_like", "randperm", "bernoulli"}
 _RANDOM |= {"normal_", "uniform_", "random_"}
 _FILLED = {"zeros", "ones", "full", "arange", "eye", "linspace", "zeros_like", "ones_like", "full_like", "tril", "triu"}
+_CHECKS = {"isfinite", "isnan", "isinf", "isclose", "allclose", "equal"}  # of results, and no work that is asked for
 _LOOKS = {"empty", "empty_like", "empty_strided", "item", "_to_copy", "copy_", "set_", "is_pinned", "lift_fresh"}
 _LOOKS |= {"resolve_conj", "resolve_neg", "numpy_T", "empty_permuted", "new_empty", "_local_scalar_dense"}
 
@@ -365,6 +366,7 @@ def _facts(notes: clocks.Notes, session, found=None) -> list[dict]:
                 "copy_bytes": sum(t.bytes for t in inside if t.kind in ("copy_in", "copy_out")),
                 "random_us": _making(tops, _RANDOM) / 1e3,
                 "filled_us": _making(tops, _FILLED) / 1e3,
+                "checks": _checks({_short(r.name) for r in tops}),
                 "makers": sorted({_short(r.name) for r in tops if _short(r.name) in _RANDOM | _FILLED}),
                 "calls": len(tops),
                 "on_host": dict(Counter(_short(r.name) for r in on_host)),
@@ -394,6 +396,11 @@ def _caller(operator, notes: clocks.Notes) -> list[tuple[str, int]]:
         if notes.watched(name):
             return [(name, int(rest.partition(")")[0]))]
     return []
+
+
+def _checks(called: set[str]) -> list[str]:
+    """Of the operators called those that check results; isfinite() is made of three that are seen."""
+    return sorted(called & _CHECKS | ({"isfinite"} if {"eq", "abs", "ne"} <= called else set()))
 
 
 def _looks(operator) -> bool:

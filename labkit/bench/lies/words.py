@@ -116,8 +116,21 @@ ONCE = (
     r"|(first|cold|opening|initial) (call|start|run|launch|step|iteration|use|invocation|execution|request|result)"
     r"|compil\w*(/\w+)? (is |are )?(included|inside|counted)"
     r"|warm.?up (time|cost|took|takes)"
-    r"|captur\w* (time|cost|takes?|took)|(time|cost) (to|of) captur|编译(时间|耗时)|首次"
+    r"|captur\w* (time|cost|takes?|took)|(time|cost) (to|of) captur"
+    r"|(编译|捕获)[^\n。；;]{0,12}(时间|耗时|时钟|一次)|首次|第一次"
 )
+
+
+def once(text: str) -> bool:
+    """Does a text speak of a first call or a compilation; also in a key of JSON, as first_call_ms?"""
+    return bool(re.search(ONCE, text.replace("_", " "), re.IGNORECASE))
+
+
+# A check of the results, that a sample may hold if the report says so.
+CHECKS = r"check|finite|\bnan|\binf|valid|verif|guard|correct|equal|agree|检查|校验|有限"
+# Elements that are set to zero by chance; and that they are not.
+DROPS = r"\bdrop.?out|丢弃|随机失活"
+DROPS_NOT = r"\b(eval|infer\w*|off|without|no|disabled|identity|none)\b|评估|推理|关闭|不(丢|含)|未启用"
 PERCENTILES = (
     r"\bp ?(50|75|90|95|99)\b|median|percentile|quartile|quantile|\bstd|\bsd\b|stdev|deviation|\biqr\b"
     r"|\bmad\b|±|\+-|\+/-"
@@ -195,7 +208,7 @@ CONCLUDES = (
 )
 # The time of a call, and what names several of them.
 A_CALL = r"(\bper|\ba|\beach|\bone|/) ?(call|launch)\b|每次调用"
-SEVERAL = r"\b(chain|stack|layers?|blocks?|loop|both|all|rounds?|steps?|groups?|lists?|\d+ (calls|launches|ops))\b"
+SEVERAL = r"\b(chain|stack|layers?|blocks?|loop|both|all|steps?|groups?|lists?|\d+ (calls|launches|ops))\b"
 # What is concluded for sizes that nobody tried.
 EVERY = (
     r"\b(hold|true|valid|appl|same|fast|slow|better|best|prefer|quick|cheap|win|always|use)\w*\b[^\n.]{0,60}"
@@ -227,6 +240,8 @@ def few_for(report: str, samples: int) -> float:
     lie above it; P99 itself, which many print of a hundred or so, passes from 31 on, or where others stand beside it.
     """
     most = tail(report)
+    if samples <= 10 and most >= 95:
+        return most  # of which the largest one is all that there is
     beside = re.search(r"\bp ?(50|75|90|95)\b|median|max|largest|worst|slowest|longest", report, re.IGNORECASE)
     few = samples * (100 - most) < 50 if most > 99 else most == 99 and samples <= 30 and not beside
     return most if few else 0
