@@ -322,6 +322,22 @@ def test_a_percentile_of_ten_samples_is_the_largest(report, samples, few):
     assert words.few_for(report, samples) == few
 
 
+def test_threads_that_measure_at_once_are_known():
+    """What lies in a region by time is not its own alone then; one behind the other is no overlap."""
+    from labkit.bench.lies import watch
+
+    def region(thread, start, end, line):
+        return SimpleNamespace(thread=thread, start=start, end=end, via=(("a.py", line),))
+
+    one, two = region(1, 0, 10, 1), region(2, 5, 15, 2)
+    assert watch._crossed([one, two]) == {one.via, two.via}
+    assert watch._crossed([one, region(1, 5, 15, 2)]) == set()  # a whole run and a step of it
+    assert watch._crossed([one, region(2, 10, 15, 2)]) == set()
+    assert watch._crossed([region(1, 0, 30, 1), region(1, 1, 2, 2), region(2, 20, 25, 3)]) == {
+        (("a.py", 1),), (("a.py", 3),)
+    }  # fmt: skip
+
+
 STEPS = """
 import random, numpy as np, torch, torch_npu
 from torch import nn

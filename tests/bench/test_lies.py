@@ -326,22 +326,6 @@ def test_a_script_gets_its_own_arguments(tmp_path):
 # ---- clocks
 
 
-def test_threads_that_measure_at_once_are_known():
-    """What lies in a region by time is not its own alone then; one behind the other is no overlap."""
-    from labkit.bench.lies import watch
-
-    def region(thread, start, end, line):
-        return SimpleNamespace(thread=thread, start=start, end=end, via=(("a.py", line),))
-
-    one, two = region(1, 0, 10, 1), region(2, 5, 15, 2)
-    assert watch._crossed([one, two]) == {one.via, two.via}
-    assert watch._crossed([one, region(1, 5, 15, 2)]) == set()  # a whole run and a step of it
-    assert watch._crossed([one, region(2, 10, 15, 2)]) == set()
-    assert watch._crossed([region(1, 0, 30, 1), region(1, 1, 2, 2), region(2, 20, 25, 3)]) == {
-        (("a.py", 1),), (("a.py", 3),)
-    }  # fmt: skip
-
-
 def test_what_a_difference_of_two_readings_remembers():
     """In a process of its own, since the clocks are replaced for good."""
     code = """
