@@ -243,12 +243,14 @@ def test_the_time_of_a_round_is_no_call_s(report, parts, counts, found):
 
 
 @pytest.mark.parametrize(
-    "calls, rows, parts", [(8, 32, True), (1, 32, False), (8, 64, False), (4, 64, True), (8, 256, False)]
+    "calls, rows, parts", [(8, 32, True), (1, 32, False), (8, 64, False), (4, 64, True), (8, 128, False)]
 )
 def test_what_is_worked_off_block_by_block_is_the_same_work(calls, rows, parts):
     whole = [sample(calls_of={"aten::softmax": 1, "aten::mm": 2}, shapes=[[256, 256], [256, 32]])]
     blocks = [sample(calls_of={"aten::softmax": calls, "aten::copy_": 3}, shapes=[[rows, 256], [rows, 32]])]
     assert mismatch._in_parts(blocks, whole) is parts
+    columns = [sample(calls_of={"aten::softmax": calls}, shapes=[[256, rows]])]  # three projections, one for all
+    assert mismatch._in_parts(columns, whole) is parts
 
 
 @pytest.mark.parametrize(

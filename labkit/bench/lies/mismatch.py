@@ -324,11 +324,12 @@ def _unlike(a: dict, b: dict) -> bool:
 
 def _in_parts(one: list[dict], two: list[dict]) -> bool:
     """Does one side work off in parts, block by block, what the other does at once: an operator of both that runs k
-    times as often there, on tensors of a k-th of the rows?"""
+    times as often there, on tensors of a k-th of the rows or columns?"""
     mine, its = one[-1]["calls_of"], two[-1]["calls_of"]
     often = {mine[n] // its[n] for n in mine.keys() & its if mine[n] % its[n] == 0} - {1}
     whole = {tuple(s) for s in two[-1]["shapes"]}
-    return any((s[0] * k, *s[1:]) in whole for s in one[-1]["shapes"] if len(s) > 1 for k in often)
+    parts = [(tuple(s), k) for s in one[-1]["shapes"] if len(s) > 1 for k in often]
+    return any((s[0] * k, *s[1:]) in whole or (*s[:-1], s[-1] * k) in whole for s, k in parts)
 
 
 def _packed(one: list[dict], two: list[dict]) -> bool:
