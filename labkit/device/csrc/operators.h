@@ -435,7 +435,8 @@ private:
         const double queries = rows * std::max(1.0, rows < 64 ? std::floor(std::min(shared, 128 / rows)) : 1.0);
         const double tasks = std::ceil(queries / 128) * heads * rows / queries, tile = std::min(128.0, queries);
         // tiles of keys that are masked altogether are left out
-        const double seen = call.causal ? std::min(columns, columns - rows / 2 + kKeys / 2) : columns;
+        const double seen = call.causal ? std::min(columns, columns - std::min(rows, columns) / 2 + kKeys / 2)
+                                        : columns;
         const double tiles = call.causal ? std::max(1.0, seen / kKeys) : std::ceil(seen / kKeys);
         const double pair = r_.aiv / r_.aic;  // vector cores that have one cube between them
         const double vector = std::ceil(tile * seen / kLanes) * c.repeat;
