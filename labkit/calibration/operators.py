@@ -209,21 +209,26 @@ def _chip(name: str) -> tuple[dict[str, float], dict[str, float]]:
 # ---- the fit
 
 
-def fit(rows: list[Row], steps: int = 40, begin: dict[str, float] | None = None) -> dict[str, float]:
+def fit(
+    rows: list[Row], steps: int = 40, begin: dict[str, float] | None = None, only: Iterable[str] = ()
+) -> dict[str, float]:
     """The most likely constants for these rows: bounded by what was known before (CONSTANTS), soft L1 over logarithms.
-    Deterministic. begin: a fit of more rows, to start from.
+    Deterministic. begin: a fit of more rows, to start from. only: the classes whose constants are sought; all others
+    stay as the chip's table has them, and the rows of other classes have no say.
     """
     import numpy as np
     from scipy.optimize import least_squares
 
-    names = list(CONSTANTS)
-    start, factor = np.array(list(CONSTANTS.values())).T
+    held = {n: chips.flat()[n] for n in CONSTANTS if n.split(".")[1] not in only} if only else {}
+    names = [n for n in CONSTANTS if n not in held]
+    rows = [r for r in rows if r.kind in only] if only else rows
+    start, factor = np.array([CONSTANTS[n] for n in names]).T
     sure = np.log(factor)
     met = {r.kind for r in rows}
     free = [n.count(".") == 1 or n.split(".")[1] in met for n in names]
 
     def residuals(at: np.ndarray) -> np.ndarray:
-        us = modelled(rows, dict(zip(names, start * np.exp(at))))
+        us = modelled(rows, held | dict(zip(names, start * np.exp(at))))
         return np.array([math.log(us[r.id] / r.us) / _SIGMA for r in rows] + list(at / sure))
 
     def cost(at: np.ndarray) -> float:
@@ -237,7 +242,7 @@ def fit(rows: list[Row], steps: int = 40, begin: dict[str, float] | None = None)
         while (tried := cost(at + move)) < best * 0.999:
             at, best = at + move, tried
     found = least_squares(residuals, at, loss="soft_l1", max_nfev=steps, diff_step=1e-2)
-    return dict(zip(names, (start * np.exp(found.x)).tolist()))
+    return held | dict(zip(names, (start * np.exp(found.x)).tolist()))
 
 
 def cross(rows: list[Row], say: Callable[[str], None] = lambda _: None) -> dict[str, float]:
@@ -301,14 +306,14 @@ def write(lines: list[dict]) -> None:
         out.writerows(lines)
 
 
-def judge(anew: bool, crossed: bool, written: bool) -> None:
+def judge(anew: bool, crossed: bool, written: bool, only: Iterable[str] = ()) -> None:
     """What `labkit clock operators` does and says."""
     say = partial(print, flush=True)  # the fits take minutes, and who reads through a pipe waits for a word
     rows = published()
     now = chips.flat()
     if anew:
-        say(f"fitting {len(CONSTANTS)} constants to {len(rows)} published times")
-    constants = fit(rows) if anew else {n: now[n] for n in CONSTANTS}
+        say(f"fitting constants of {', '.join(only) or 'all classes'} to published times")
+    constants = fit(rows, only=only) if anew else {n: now[n] for n in CONSTANTS}
     us = modelled(rows, constants)
     unseen = cross(rows, say) if crossed else None
     lines = table(rows, us, unseen)

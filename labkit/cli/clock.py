@@ -93,13 +93,22 @@ def operators(
     write: Annotated[
         bool, typer.Option("--write", help="Write data/operator_costs.csv and, after a fit, the chips' tables.")
     ] = False,
+    only: Annotated[
+        Optional[list[str]],
+        typer.Option(
+            "--only", help="With --fit: this class's constants and no others, e.g. attention; may be repeated."
+        ),
+    ] = None,
 ) -> None:
     """PyTorch's operators on the simulated device against published times, class by class."""
     from labkit import device
     from labkit.calibration import operators as costs
 
+    _known(only, costs.CLASSES, "class is called", sorted(costs.CLASSES))
+    if only and not fit:
+        raise SystemExit("labkit: --only says which constants --fit looks for; give both")
     device.install()
-    costs.judge(fit, cross, write)
+    costs.judge(fit, cross, write, only or ())
 
 
 @commands.command()

@@ -33,17 +33,10 @@ def test_the_bars(said):
     """By constants that had not seen a row's source; classes that one source has alone are not judged."""
     judged = {k: line for (k, source), line in said.items() if source == "all" and line["unseen_error_percent"]}
     unseen = {name: float(line["unseen_error_percent"]) for name, line in judged.items()}
-    assert unseen["all"] <= 18 and unseen["attention"] <= 27
+    assert unseen["all"] <= 18 and unseen["attention"] <= 25
     assert {n: e for n, e in unseen.items() if e > 30 and int(judged[n]["unseen_rows"]) >= 8} == {}
     assert int(said["all", "all"]["rows"]) > 350 and int(judged["all"]["unseen_rows"]) > 150
     assert "softplus" not in judged and said["softplus", "cann-bench"]["unseen_rows"] == "0"
-
-
-@pytest.mark.xfail(
-    strict=True, reason="26.7 %: the fixed cost of pto-isa's kernel is twice the vendor's; data/README.md"
-)
-def test_the_bar_of_attention(said):
-    assert float(said["attention", "all"]["unseen_error_percent"]) <= 25
 
 
 def test_a_row_is_judged_only_where_another_source_has_four_of_its_class(rows, monkeypatch):
@@ -132,6 +125,53 @@ def test_the_fit_finds_constants_again(rows):
     operators.modelled(made)
     found = operators.fit(made, steps=10, begin=now)
     assert found["operators.softplus.repeat"] == pytest.approx(40, rel=0.1) and us
+
+
+def test_one_class_is_fitted_alone(rows):
+    """All other constants stay as the table has them to the last digit; nobody else's rows have a say."""
+    now = {n: chips.flat()[n] for n in operators.CONSTANTS}
+    softplus = [r for r in rows if r.kind == "softplus"]
+    alone = operators.fit(softplus, steps=5, only=("softplus",))
+    moved = {n for n in now if alone[n] != now[n]}
+    assert moved and {n.split(".")[1] for n in moved} == {"softplus"}
+    casts = [r for r in rows if r.kind == "cast"]
+    assert operators.fit(casts + softplus, steps=5, only=("softplus",)) == alone
+
+
+def test_attention_is_shared_out_over_the_vector_cores():
+    """128 queries of a head are a task of one of 48 vector cores, not of one of 24 cubes: a published kernel takes
+    25 us for 32 such tasks, 41 for 64, 40 for 96, 50 for 128.
+    """
+
+    def us(heads: int, keys: int = 128) -> float:
+        q, k = f"half[1x{heads}x128x128]", f"half[1x{heads}x{keys}x128]"
+        return operators.row("aten::scaled_dot_product_attention", f"{q};{k};{k}", q).modelled()
+
+    assert us(48) < 1.1 * us(24), "one round"
+    assert us(49) > us(48) + 0.8 * (us(97) - us(96)) > 1.1 * us(48), "a second one, a third one"
+    assert us(96) < 1.1 * us(49)
+
+
+def test_attention_fills_and_empties_its_stages():
+    """The first of its tiles of 512 keys takes three steps, each further one a single step."""
+
+    def us(length: int) -> float:
+        x = f"half[1x1x{length}x128]"
+        return operators.row("aten::scaled_dot_product_attention", f"{x};{x};{x}", x).modelled()
+
+    step = us(1024) - us(512)
+    assert us(512) > 2.5 * step and us(4096) - us(2048) == pytest.approx(4 * step, rel=0.1)
+    for length, published in ((1024, 58.5), (2048, 70.8), (4096, 118.3)):
+        assert us(length) == pytest.approx(published, rel=0.15)
+
+
+def test_more_queries_than_keys_under_a_causal_mask_cost_no_less_than_nothing():
+    """The keys that a query sees on average came out below zero, and with them the time."""
+    q, k = "half[1x8x4096x128]", "half[1x8x128x128]"
+    full, causal = (
+        operators.row("aten::scaled_dot_product_attention", f"{q};{k};{k}", q, how).modelled() for how in ("", "causal")
+    )
+    assert 0.5 * full < causal <= full
 
 
 def test_what_an_operator_does_decides_its_class():

@@ -237,6 +237,7 @@ private:
     static constexpr double kSquare = 16;        // elements along each side of what is transposed at once
     static constexpr double kDataBlock = 32;     // bytes that a transfer moves at least
     static constexpr double kKeys = 512;         // of an attention's inner tile
+    static constexpr double kAhead = 2;          // steps that an attention's three stages take to fill and to empty
     static constexpr double kMany = 1e9;         // cores: the limit is elsewhere
 
     struct Shape {
@@ -420,7 +421,11 @@ private:
         return best * double(call.times);
     }
 
-    // 128 queries of one head at a time: their two products on the cube, their softmax on its two vector cores.
+    // 128 queries of one head are a task, and the tasks are shared out over the vector cores; the two of a core have
+    // one cube. A task goes through its keys tile by tile: first product, softmax, second product. These overlap from
+    // tile to tile and from task to task, but the first softmax waits for its product, and behind the last one comes
+    // another: two steps more than there are tiles. (All of it from the vendor's published tiling: split over vector
+    // cores, 128 queries and 512 keys in the precision that torch_npu asks for.)
     double attention(const Call& call, const ClassCosts& c, double& cores) const {
         const Operand &q = call.operands[call.backward], &k = call.operands[size_t(call.backward) + 1];
         if (!q.numel || !k.numel) return 0;  // no query or no key: nothing that the sizes below could be divided by
@@ -430,12 +435,16 @@ private:
         const double queries = rows * std::max(1.0, rows < 64 ? std::floor(std::min(shared, 128 / rows)) : 1.0);
         const double tasks = std::ceil(queries / 128) * heads * rows / queries, tile = std::min(128.0, queries);
         // tiles of keys that are masked altogether are left out
-        const double seen = call.causal ? std::min(columns, columns - rows / 2 + kKeys / 2) : columns;
-        const double vector = std::ceil(tile * seen / (2 * kLanes)) * c.repeat;
-        const double cube = 2 * std::ceil(tile / 16) * std::ceil(seen / 16) * std::ceil(depth / 16) *
-                            (call.half ? 1 : 4);
-        cores = std::min(tasks, r_.aic);
-        return std::ceil(tasks / r_.aic) * (c.row + std::max(vector, cube)) * (call.backward ? 2.5 : 1);
+        const double seen = call.causal ? std::min(columns, columns - std::min(rows, columns) / 2 + kKeys / 2)
+                                        : columns;
+        const double tiles = call.causal ? std::max(1.0, seen / kKeys) : std::ceil(seen / kKeys);
+        const double pair = r_.aiv / r_.aic;  // vector cores that have one cube between them
+        const double vector = std::ceil(tile * seen / kLanes) * c.repeat;
+        const double cube = std::min(pair, tasks) * 2 * std::ceil(tile / 16) * std::ceil(seen / 16) *
+                            std::ceil(depth / 16) * (call.half ? 1 : 4);
+        cores = std::min(std::ceil(tasks / pair), r_.aic);
+        const double steps = std::ceil(tasks / r_.aiv) * tiles + kAhead;
+        return steps * (c.row + std::max(vector, cube) / tiles) * (call.backward ? 2.5 : 1);
     }
 
     const Rates& r_;
