@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import torch
 
 from labkit.exercises import Case, Out
@@ -41,9 +43,12 @@ def tile_cases(seed, quick):
 
 
 def case_cases(seed, quick):
-    """The five lengths of the case and three more, on one block."""
+    """The five lengths of the case and three more, on one block. A class has one far longer, of hundreds of tiles and a
+    tail; the last one is timed."""
+    sizes = (1000, 8192, 10000, 70000) if quick else (1, 1000, 5000, 8192, 8193, 10000, 12287, 70000)
+    longer = TILE * random.Random(seed).randint(100, 300) + random.Random(seed + 1).randint(1, TILE - 1)
     made = []
-    for n in (1000, 8192, 10000, 70000) if quick else (1, 1000, 5000, 8192, 8193, 10000, 12287, 70000):
+    for n in (longer, *sizes) if seed else sizes:
         x = _x(seed, n)
         made.append(Case(f"n={n}", (x, Out(x.shape, x.dtype), n), golden(x), TOLERANCE, blocks=1, tile=TILE))
     return made
