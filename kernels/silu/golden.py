@@ -23,10 +23,12 @@ def _x(seed, n):
 
 
 def tile_cases(seed, quick):
-    """(tiles of a block, blocks); the longest on one block is timed, so that no other core takes part in GM."""
+    """(tiles of a block, blocks); the one of 16 on one block is timed, so that no other core takes part in GM. In a
+    class a longer one has to keep the budget, too."""
     sizes = ((1, 1), (2, 2), (3, 1), (5, 3), (4, 8), (16, 1))
+    longer = ((random.Random(seed).randint(150, 300), 1),) if seed else ()
     made = []
-    for tiles, blocks in (sizes[0], sizes[2], sizes[-1]) if quick else sizes:
+    for tiles, blocks in (*longer, *((sizes[0], sizes[2], sizes[-1]) if quick else sizes)):
         x = _x(seed, tiles * blocks * TILE)
         made.append(
             Case(
@@ -37,6 +39,7 @@ def tile_cases(seed, quick):
                 blocks=blocks,
                 tile=TILE,
                 timed=tiles == 16,
+                budgeted=tiles > 16,
             )
         )
     return made
