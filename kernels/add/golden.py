@@ -7,9 +7,11 @@ whole number of tiles and each tile a whole number of 32-byte units; the smalles
 from __future__ import annotations
 
 import random
+import re
 
 import torch
 
+from labkit import messages
 from labkit.exercises import Case, Out
 
 SIZES = (
@@ -26,6 +28,10 @@ TIMED = (8, 8192, 2048)
 FULL = (1, 2 * 15_696, 15_696)  # the longest tile whose six buffers fit the usable part of UB
 
 
+def say(en: str, zh: str) -> str:
+    return zh if messages.language() == "zh" else en
+
+
 def broken(text):
     """add.asc with a mistake in one line: the patient of notebook 00.01, which look_repair mends."""
     right = "queueZ, BUFFER_NUM, tileLength * sizeof(half)"
@@ -34,13 +40,33 @@ def broken(text):
 
 
 def cases(seed, quick):
-    """x + y, rounded once to half as the vector unit does it."""
-    return _sums(seed, QUICK if quick else SIZES)
+    """x + y, rounded once to half as the vector unit does it. A class has tiles beyond those that a learner saw, up to
+    the longest that fits."""
+    longer = (1, 2 * 15_696, 15_696), (3, 2 * (long := 16 * random.Random(seed).randint(129, 980)), long)
+    return _sums(seed, (*(longer if seed else ()), *(QUICK if quick else SIZES)))
 
 
 def buffer_cases(seed, quick):
     """As `cases`, and a tile that fills UB: a buffer of a fixed length is too short for it, a longer one too long."""
     return _sums(seed, (FULL, *(QUICK if quick else SIZES)))
+
+
+def buffers_asked(text, builds):
+    """That z has BUFFER_NUM buffers: with one all numbers are right, and here no slower. A number that the compiler
+    does not know is let pass."""
+    begin = text.index("InitBuffer(queueY")
+    code = re.sub(r"//[^\n]*|/\*.*?\*/", "", text[begin : text.index("void Process()")], flags=re.S)
+    for many in re.findall(r"InitBuffer\s*\(\s*queueZ\s*,\s*([^,]+),", code):
+        behind = f'static_assert(({many}) == %s, "asked");\n    }}\n\n    __aicore__ inline void Process()'
+        end = re.search(r"\}\s*__aicore__ inline void Process\(\)", text)
+        known, right = (text[: end.start()] + behind % one + text[end.end() :] for one in (f"({many})", "BUFFER_NUM"))
+        if builds(known, "add_custom") and not builds(right, "add_custom"):
+            return say(
+                f"queueZ has {many} instead of BUFFER_NUM buffers: while one tile is copied out, the next one needs a "
+                "place.",
+                f"queueZ 的缓冲区个数是 {many}，而不是 BUFFER_NUM：一个 tile 搬出时，下一个 tile 也需要地方。",
+            )
+    return ""
 
 
 def _sums(seed, sizes):

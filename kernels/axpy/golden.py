@@ -54,7 +54,8 @@ BEHIND = "    GlobalTensor<T> xGm, yGm;"  # the given line below the learner's p
 
 
 def tile_asked(text, builds):
-    """The most elements that fit, for both types; and an assertion that would refuse one unit of 32 bytes more."""
+    """The most elements that fit, for both types and for one of a byte and one of eight, which the kernel's text does
+    not name; and an assertion that would refuse one unit of 32 bytes more."""
     region, rest = text.split(BEHIND, 1)
 
     def holds(condition):
@@ -91,6 +92,24 @@ def tile_asked(text, builds):
             "belongs.",
             "UB_BYTES 换一个值就不能编译，或者 TILE 不随之变化：应当用 UB_BYTES 的地方写成了常数。",
         )
+    # the copies and Muls of these types are none of the learner's: the kernel ends behind its part
+    for name, size in (("int8_t", 1), ("int64_t", 8)):
+        largest, cut = "(UB_BYTES / (3 * BUFFERS) / 32 * 32 / sizeof(T))", f"axpy<{name}>"
+        check = f'    static_assert(TILE == {largest}, "asked");\n'
+        if builds(f'{region}    static_assert(TILE + 1 > 0, "asked");\n}}\n', cut):
+            if not builds(f"{region}{check}}}\n", cut):
+                return say(
+                    f"For a T of {size} byte{'s' * (size > 1)} TILE is not the most that fits in whole units: "
+                    "32 bytes hold 32 / sizeof(T) elements, whatever T is.",
+                    f"T 为 {size} 字节时 TILE 不是整单位中放得下的最大值：不论 T 是什么，"
+                    "32 字节都是 32 / sizeof(T) 个元素。",
+                )
+        else:
+            return say(
+                f"For a T of {size} byte{'s' * (size > 1)} this does not build: TILE and the static_assert are to "
+                "follow sizeof(T).",
+                f"T 为 {size} 字节时不能编译：TILE 和 static_assert 应由 sizeof(T) 得出。",
+            )
     code = re.sub(r"//[^\n]*|/\*.*?\*/", "", region.split("axpy(", 1)[1], flags=re.S)
     if "static_assert" not in code:
         return say(

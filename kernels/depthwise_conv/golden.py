@@ -140,17 +140,28 @@ def say(en: str, zh: str) -> str:
 
 def row_cases(seed, quick):
     """64 channels, x with its frame of zeros; sixteenths, so that every order of the sums gives the same. UB takes rows
-    of 150 positions."""
+    of 150 positions. A class has long columns of narrower rows, in which the budget holds as well."""
     g, made = torch.Generator().manual_seed(seed), []
     wide = random.Random(seed).randint(70, 150) if seed else 41
-    for height, width in ((2, 5), (7, 12)) if quick else ((2, 5), (7, 12), (1, 1), (9, wide)):
+    draw = random.Random(seed + 1)
+    narrow = ((60, draw.randint(6, 24)), (40, draw.randint(25, 63))) if seed else ()
+    for height, width in (*narrow, *(((2, 5), (7, 12)) if quick else ((2, 5), (7, 12), (1, 1), (9, wide)))):
         x = torch.randint(-64, 65, (1, 64, height, width), generator=g) / 16.0
         weight = torch.randint(-16, 17, (64, 1, 3, 3), generator=g) / 16.0
         framed = torch.nn.functional.pad(x, (1, 1, 1, 1)).permute(0, 2, 3, 1).contiguous()
         want = forward(x, weight, padding=1).permute(0, 2, 3, 1)[0].contiguous()
         taps = weight.flatten(1).t().contiguous()
         args = framed[0], taps, Out(want.shape, want.dtype), height, width
-        made.append(Case(f"{height} x {width}", args, want, blocks=min(3, height), tile=width * 64))
+        made.append(
+            Case(
+                f"{height} x {width}",
+                args,
+                want,
+                blocks=min(3, height),
+                tile=width * 64,
+                budgeted=(height, width) in narrow,
+            )
+        )
     return made
 
 

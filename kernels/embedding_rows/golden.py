@@ -75,8 +75,11 @@ def cut(ids: list[int], cores: int) -> list[int]:
 
 def runs_cases(seed, quick):
     """(places, width, rows of the table, cores): every id its own, few ids, one id, a core without places; the last has
-    many short runs, where a store too many for each costs most."""
+    many short runs, where a store too many for each costs most. A class has rows up to the widest that the kernel
+    takes."""
     sizes = ((24, 16, 200, 1), (96, 37, 12, 3), (50, 80, 1, 1), (60, 24, 2, 4), (260, 16, 100, 4))
+    if seed:
+        sizes = (30, 1024, 5, 2), (40, random.Random(seed).randint(90, 1000), 7, 3), *sizes
     cases = []
     for i, (count, width, rows, cores) in enumerate(sizes):
         grad, ids = _drawn(seed + i, count, width, 0, rows)

@@ -115,7 +115,7 @@ def host_cases(seed, quick):
     return [_case(seed, m, n, k, blocks=cores, more=((m, n, k, cores),)), *object_cases(seed, quick)]
 
 
-def _launch(kernel, args, make, least=0):
+def _launch(kernel, args, make, least=0, wanted=None):
     a, b, c, asked = args
     words = (ctypes.c_int32 * TILING_WORDS)()
     told = ""
@@ -135,6 +135,13 @@ def _launch(kernel, args, make, least=0):
             f"get a piece when SetDim is given `cores`",
             f"m, n, k = {asked[:3]} 时，切分只用了 {words[0]} 个核；SetDim 的参数为 `cores` 时，"
             f"可参加的 {asked[3]} 个核中有 {least} 个分到任务",
+        )
+    elif wanted is not None and list(words) != list(wanted):
+        told = say(
+            f"m, n, k, cores = {asked}: the tiling is not that of A and B half and C float, rows of ND in GM, none of "
+            f"them transposed: for these sizes the host was told something else",
+            f"m, n, k, cores = {asked} 时，切分不是 A、B 为 half、C 为 float（在 GM 中、ND、均不转置）时的切分："
+            f"对这组大小告诉主机的是别的",
         )
     if told:
         from labkit.launch.record import LaunchError, LaunchRecord
@@ -158,14 +165,17 @@ def run_object(kernel, args, case):
 
 def run_host(kernel, args, case):
     """With the learner's own tiling. It is to be for as many cores as the finished file's, for each size and not only
-    for the one that is timed: fewer cores give the same numbers."""
+    for the one that is timed: fewer cores give the same numbers. And where the calls
+    themselves name no wrong type, each size's tiling is to be that of the finished file: a variable may be another type
+    for some sizes."""
     import labkit
     from labkit.launch.host_function import host_function
 
     make = host_function(labkit.kernel("kernels/matmul/matmul.asc", entry="product_mdl"), "make_tiling")
     possible = (ctypes.c_int32 * TILING_WORDS)()
     make(*args[3], -1, -1, -1, possible)
-    return _launch(kernel, args, host_function(kernel, "make_tiling"), possible[0])
+    wanted = None if host_asked(kernel.text, None) else possible
+    return _launch(kernel, args, host_function(kernel, "make_tiling"), possible[0], wanted)
 
 
 def host_asked(text, builds):

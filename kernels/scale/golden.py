@@ -28,7 +28,7 @@ def _x(seed, *shape):
 
 
 def split_cases(seed, quick):
-    """(units, blocks): even and uneven, fewer units than blocks, one block. In the timed case the shares are held
+    """(units, blocks): even and uneven, fewer units than blocks, one block. In each case the shares are held
     against ours: 97 on 8 are 13 and seven times 12, and by other rules something else."""
     sizes = ((96, 8), (1, 1), (97, 8), (1000, 7), (103, 8), (5, 8), (127, 48))
     made = []
@@ -43,6 +43,7 @@ def split_cases(seed, quick):
                 tile=UNIT,
                 split=shares(units * UNIT, blocks),
                 timed=(units, blocks) == (97, 8),
+                budgeted=True,
             )
         )
     return made

@@ -248,17 +248,19 @@ def _backward_in_rank(rank, function, world, x, gate, up, down):
     if y is None:
         return None
     y.square().mean().backward()
-    copies = _host_copies(begun)
+    copies = _host_copies(begun)  # of these two axes, and below of the other shapes
     kept = torch.equal(partial.detach(), before)
     sums = []
     for shape in ((4,), tuple(x.shape), (2, 3, 4)):  # the sum of two branches gives both of them this tensor
         came, zero = torch.ones(shape).npu(), torch.zeros(shape).npu()
         incoming.append((came, came.clone()))
-        (enter.apply(torch.zeros(shape).npu().requires_grad_()) + zero).backward(came)
-        came = torch.ones(shape).npu()
-        summed = leave.apply(came)
+        entering, part = torch.zeros(shape).npu().requires_grad_(), torch.ones(shape).npu()
+        begun = labkit.device.clock().launches
+        (enter.apply(entering) + zero).backward(came)
+        summed = leave.apply(part)
+        copies += _host_copies(begun)
         sums.append(float("nan") if summed is None else summed.mean().cpu())
-        kept = kept and torch.equal(came, torch.ones_like(came))
+        kept = kept and torch.equal(part, torch.ones_like(part))
     same = all(torch.equal(grad, clone) for grad, clone in incoming)
     return [t.detach() for t in (y, x.grad, *(w.grad for w in own))] + [kept, same, copies, torch.tensor(sums)]
 

@@ -70,7 +70,8 @@ class Case:
     tolerance: (rtol, atol), None = by dtype. blocks: None = the spec's.
     tile: elements of the output that one block handles at a time; split: first element of each block, and the end;
     layout: "contiguous", or "interleaved" when tile t belongs to block t % blocks. They serve diagnosis and map only.
-    timed: this case's time is reported and budgeted. poison: the value that fills the outputs.
+    timed: this case's time is reported and budgeted. budgeted: of a kernel, the budget holds here, too, where it is
+    kept for the timed case. poison: the value that fills the outputs.
     probe: what is done with an operator (kind "adapter"): see labkit/exercises/operators.py. run(operator, args, case):
     in place of operator(*args). chip: of a program's run, "" = the default. mistakes() of a kernel or program:
     (sentence, result) of wrong results that have a name; of probe "grad" mistakes(gradient of the result, *args):
@@ -87,6 +88,7 @@ class Case:
     split: Sequence[int] | None = None
     layout: str = "contiguous"
     timed: bool = False
+    budgeted: bool = False
     poison: float | None = None
     probe: str = "call"
     run: Callable | None = None
