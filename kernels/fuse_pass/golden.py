@@ -210,7 +210,7 @@ def drawn_pairs(seed):
     others = [(one, [*one[:i], one[i] + 1, *one[i + 1 :]]) for one in axes for i in range(len(one))]
     return [] if not seed else [
         *((f"drawn, {len(one)} axes", "npu", "npu", types[0], types[0], tuple(one), tuple(one), True) for one in axes),
-        *(("drawn, one axis another", "npu", "npu", types[0], types[0], *map(tuple, two), False) for two in others),
+        *(("drawn, one axis is another", "npu", "npu", types[0], types[0], *map(tuple, two), False) for two in others),
         ("drawn", "npu", "npu", types[0], types[0], shape, shape, True),
         ("drawn", "npu", "npu", types[1], types[1], (rows,), (rows,), True),
         ("drawn, two types", "npu", "npu", *types, shape, shape, False),

@@ -50,7 +50,8 @@ def drawn_rooms(seed):
         slots, tensors = draw.randint(most // 2 + 1, most), draw.randint(1, 24)
         size, floats = draw.choice((1, 2, 4, 8)), draw.randint(0, 24)
         longest = (UB - RESERVED) // (slots * tensors * size + 4 * floats)
-        made += [("drawn", tile, slots, tensors, size, floats) for tile in (longest, longest + 1, longest * 3 // 2 + 1)]
+        name = f"drawn, {slots} slots, {tensors} tensors of {size} bytes an element, {floats} floats"
+        made += [(name, tile, slots, tensors, size, floats) for tile in (longest, longest + 1, longest * 3 // 2 + 1)]
     return made
 
 

@@ -108,7 +108,7 @@ def loop_cases(seed, quick):
     )
     expected = {
         say("calls of train", "train 的调用次数"): 5,
-        say("of them while one profiler runs", "其中在同一个 profiler 运行期间的次数"): 5,
+        say("calls of train while one profiler runs", "同一个 profiler 运行期间 train 的调用次数"): 5,
         say("folders", "文件夹个数"): 1,
         say("recorded steps", "记录的步"): [2, 3],
         say("kernels of a step", "每步的 kernel 数"): [counts[2] + 2, counts[3] + 2],
@@ -144,7 +144,9 @@ def run_loop(function, args, case):
         ]
     return {
         say("calls of train", "train 的调用次数"): len(calls),
-        say("of them while one profiler runs", "其中在同一个 profiler 运行期间的次数"): max(under.values(), default=0),
+        say("calls of train while one profiler runs", "同一个 profiler 运行期间 train 的调用次数"): max(
+            under.values(), default=0
+        ),
         say("folders", "文件夹个数"): len(found),
         say("recorded steps", "记录的步"): [int(step) for step in each.index],
         say("kernels of a step", "每步的 kernel 数"): [int(n) for n in each],
