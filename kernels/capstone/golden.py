@@ -10,6 +10,7 @@ from labkit import messages
 from labkit.exercises import Case
 
 CORES = 40
+SIZES = 1.0, 2048.0, 1 / 64  # of a class's inputs in cap_project: half has room for sums of the largest
 
 
 def say(en: str, zh: str) -> str:
@@ -60,7 +61,8 @@ def unseen_cases(seed, quick):
 def drawn_bytes(seed, i):
     """By turns: just enough and too much, a part of a tensor short in one direction, and in the other."""
     draw = random.Random(f"{seed} {i}")
-    rows, width, inputs, outputs = (draw.randint(1, most) for most in (5000, 5000, 12, 12))
+    long = 5000 if i < 4 else 300_000  # bytes that 32 bits have no room for
+    rows, width, inputs, outputs = (draw.randint(most // 9 + 1, most) for most in (long, long, 12, 12))
     size, more = 2 * rows * width, draw.choice((0, 1, draw.randint(1, 10**6)))
     moved = [inputs * size + more, outputs * size + more]
     if i % 3:
@@ -133,7 +135,14 @@ def project_cases(seed, quick):
     cores = say("cores", "核")
     expected = {right: say("right", "正确"), cores: say("all with rows", "都分到行"), seen: True, faster: True}
     shapes = [(4, 64), (1, 40), (33, 333), (176, 256), (1024, 1024), (1000, 64), (900, 1536), (20000, 16)]
-    return [Case(f"{rows} x {width}", (rows, width, seed), expected) for rows, width in shapes[:: 2 if quick else 1]]
+    made = []
+    for i, (rows, width) in enumerate(shapes):
+        size = SIZES[(seed + i) % len(SIZES)] if seed else 1.0
+        large = (
+            "" if size == 1 else say(f", x and residual {size:g} times as large", f"，x 与 residual 放大 {size:g} 倍")
+        )
+        made.append(Case(f"{rows} x {width}{large}", (rows, width, seed, size), expected))
+    return made[:: 2 if quick else 1]
 
 
 def run_project(function, args, case):
@@ -141,10 +150,10 @@ def run_project(function, args, case):
 
     from labkit.migrate import capstone
 
-    rows, width, seed = args
+    rows, width, seed, size = args
     made = function(rows, width)
     found = capstone.launched(
-        "scaled_residual", made["kernel"], made["launch"], torch.Generator().manual_seed(seed), rows, width
+        "scaled_residual", made["kernel"], made["launch"], torch.Generator().manual_seed(seed), rows, width, size
     )
     right, cores, seen, faster = case.expected
     blocks, wrong, of_cores = made["launch"]["blocks"], found.wrong, ""

@@ -84,8 +84,12 @@ def changed(before: dict, after: dict) -> str:
 def may_cases(seed, quick):
     channels = random.Random(seed)  # of the norm: the task says nothing of them
 
-    def case(name, expected, users=1, training=False, **how):
-        return Case(name, (users, training, channels.choice((1, 2, 3, 8, 17, 64)), how), expected)
+    def case(name, expected, users=1, training=False, count=None, **how):
+        return Case(name, (users, training, count or channels.choice((1, 2, 3, 8, 17, 64)), how), expected)
+
+    def drawn(i, *asked, **how):  # also such as have far more of them
+        count = channels.randint(1 << (most := (11, 17, 7, 0)[i % 4]), 2 << most)
+        return case(f"drawn, {count} channels", *asked, count=count, **how)
 
     return [
         case("at rest, one reader", True),
@@ -95,7 +99,7 @@ def may_cases(seed, quick):
         case("no running statistics", False, track_running_stats=False),
         case("no gamma and beta", True, affine=False),
         case("in training mode, no statistics", False, training=True, track_running_stats=False),
-        *(case("drawn", *asked, **how) for *asked, how in drawn_may(seed)),
+        *(drawn(i, *asked, **how) for i, (*asked, how) in enumerate(drawn_may(seed))),
     ]
 
 

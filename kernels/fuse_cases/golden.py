@@ -28,7 +28,7 @@ def pace(launches: list[float], issue: float) -> tuple[float, float]:
 
 
 def pace_cases(seed, quick):
-    """Exact in binary: multiples of 1/8."""
+    """Exact in binary: those that are shown are multiples of 1/8."""
     g = generator(seed)
     rows = [
         (say("the host is slower", "主机较慢"), [1.25, 7.0] * 8 + [3.5, 5.25, 4.0, 5.0, 3.0, 3.5, 1.5], 6.0),
@@ -40,6 +40,11 @@ def pace_cases(seed, quick):
     for k in range(1 if quick else 4):
         us = (torch.randint(1, 160, (5 + 3 * k,), generator=g) / 8).tolist()
         rows.append((say(f"drawn, {k + 1}", f"随机，{k + 1}"), us, 1.0 + 2 * k))
+    # of a class's seed, still exact in binary: a millionth of a us counts, and launches may be many or take seconds
+    for k, (count, most) in enumerate(((6, 16), (9, 4096), (700, 64), (40, 1 << 24)) if seed else ()):
+        us = (torch.randint(1, most << 20, (count,), generator=g, dtype=torch.int64) / 2**20).tolist()
+        issue = int(torch.randint(most << 17, most << 20, (), generator=g)) / 2**20
+        rows.append((say(f"drawn, {k + 5}", f"随机，{k + 5}"), us, issue))
     return [Case(name, (us, issue), pace(us, issue)) for name, us, issue in rows]
 
 

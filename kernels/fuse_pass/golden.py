@@ -205,7 +205,12 @@ def drawn_pairs(seed):
     draw = random.Random(seed)
     rows, columns = draw.randint(5, 99), draw.randint(9, 99)
     shape, types = (rows, columns), draw.sample([torch.float16, torch.bfloat16, torch.float32], 2)
+    # of more axes than were shown, each of which may be the one that differs
+    axes = [[draw.randint(2, 9) for _ in range(n)] for n in (4, draw.randint(5, 12))]
+    others = [(one, [*one[:i], one[i] + 1, *one[i + 1 :]]) for one in axes for i in range(len(one))]
     return [] if not seed else [
+        *((f"drawn, {len(one)} axes", "npu", "npu", types[0], types[0], tuple(one), tuple(one), True) for one in axes),
+        *(("drawn, one axis is another", "npu", "npu", types[0], types[0], *map(tuple, two), False) for two in others),
         ("drawn", "npu", "npu", types[0], types[0], shape, shape, True),
         ("drawn", "npu", "npu", types[1], types[1], (rows,), (rows,), True),
         ("drawn, two types", "npu", "npu", *types, shape, shape, False),

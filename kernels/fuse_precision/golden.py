@@ -192,7 +192,22 @@ ERRORS = (
 
 
 def decide_cases(seed, quick):
-    return [Case(name, tuple(rest[:-1]), rest[-1]) for name, *rest in ERRORS]
+    return [Case(name, tuple(rest[:-1]), rest[-1]) for name, *rest in (*ERRORS, *drawn_errors(seed))]
+
+
+def drawn_errors(seed):
+    """Of a class's seed: errors and limits of any size, on both sides of the limit, with each choice."""
+    draw, made = random.Random(seed), []
+    for near, float_near in ((a, b) for a in (True, False) for b in (True, False)) if seed else ():
+        for choice in ("fp32", "unfused", "report"):
+            before, loses = 10 ** draw.uniform(-9, 4), draw.choice((draw.uniform(1, 1.2), 10 ** draw.uniform(0.5, 3)))
+            after, in_float = (
+                loses * before * (draw.uniform(0.6, 0.99) if good else 10 ** draw.uniform(0.01, 2))
+                for good in (near, float_near)
+            )
+            right = "fused" if near else "unfused" if choice == "fp32" and not float_near else choice
+            made.append((f"drawn, a limit of {loses:.4g}", before, after, in_float, choice, loses, right))
+    return made
 
 
 def run_decide(function, args, case):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 
 from labkit import messages
 from labkit.exercises import Case
@@ -38,7 +39,20 @@ ROOM = (
 
 
 def room_cases(seed, quick):
-    return [Case(name, tuple(asked), _fits(*asked)) for name, *asked in ROOM]
+    return [Case(name, tuple(asked), _fits(*asked)) for name, *asked in (*ROOM, *drawn_rooms(seed))]
+
+
+def drawn_rooms(seed):
+    """Of a class's seed: any number of slots, tensors and floats, each with the longest tile that fits, one element
+    more, and a half of it more."""
+    draw, made = random.Random(seed), []
+    for most in (1, 4, 12, 64) if seed else ():
+        slots, tensors = draw.randint(most // 2 + 1, most), draw.randint(1, 24)
+        size, floats = draw.choice((1, 2, 4, 8)), draw.randint(0, 24)
+        longest = (UB - RESERVED) // (slots * tensors * size + 4 * floats)
+        name = f"drawn, {slots} slots, {tensors} tensors of {size} bytes an element, {floats} floats"
+        made += [(name, tile, slots, tensors, size, floats) for tile in (longest, longest + 1, longest * 3 // 2 + 1)]
+    return made
 
 
 def run_room(function, args, case):

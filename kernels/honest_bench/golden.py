@@ -21,8 +21,8 @@ def say(en: str, zh: str) -> str:
 
 
 def wait_cases(seed, quick):
-    made = []
-    for count in (12, *([int(np.random.default_rng(seed).integers(13, 60))] if seed else [])):
+    made, draw = [], np.random.default_rng(seed)
+    for count in (12, *([int(draw.integers(13, 60)), int(draw.integers(1100, 1400))] if seed else [])):
         expected = {
             say("samples", "样本数"): count,
             say("calls", "调用次数"): count,

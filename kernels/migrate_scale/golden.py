@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from numbers import Integral
 
 from labkit import messages
@@ -38,10 +39,22 @@ def cut_cases(seed, quick):
         (say("two layers", "两层"), [3, 8]),
         (say("an odd sum", "总和为奇数"), [5, 2, 6]),
         (say("parts of a millisecond", "不足一毫秒"), [0.5, 0.25, 0.75, 0.125]),
+        *((say(f"drawn, {len(times)} layers", f"随机，{len(times)} 层"), times) for times in drawn_layers(seed)),
     ]
     return [
         Case(name, (times,), min(range(1, len(times)), key=lambda cut: slower(times, cut))) for name, times in asked
     ]
+
+
+def drawn_layers(seed):
+    """Of a class's seed: from few layers to very many, exact in binary; the place to cut lies anywhere."""
+    draw, made = random.Random(seed), []
+    for k in range(1, 10) if seed else ():
+        times = [draw.randint(1, 800) / 8 for _ in range(draw.randint(1 << k, 2 << k))]
+        if k % 2:  # a tower in front, or a head behind, as long as a part of the others
+            times.insert(draw.choice((0, len(times))), draw.randint(1, 6 * int(sum(times))) / 8)
+        made.append(times)
+    return made + ([[0.125 * 2**i for i in range(30)][:: draw.choice((1, -1))]] if seed else [])
 
 
 def run_cut(function, args, case):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 from labkit import messages
 from labkit.exercises import Case
 from labkit.migrate.evaluation import metric
@@ -177,4 +179,33 @@ def verdict_cases(seed, quick):
             "no worse",
         ),
     ]
+    asked += [
+        (say(f"drawn, {len(pair[0])} images", f"随机，{len(pair[0])} 张图"), pair, *m) for pair, *m in drawn(seed)
+    ]
     return [Case(name, (*pair, margin), expected) for name, pair, margin, expected in asked]
+
+
+def drawn(seed):
+    """Of a class's seed: from few images to thousands, whose scores change anywhere, at the end, or at the beginning;
+    no verdict is close."""
+    draw, made = random.Random(seed), []
+    for count, where in ((25, 0), (150, 0), (500, 0), (2000, 1), (2000, -1)) if seed else ():
+        count += draw.randint(0, count // 4)
+        for shift in (-0.4, 0.4, 0.0) if not where else (-0.4,):  # of many images the interval takes its time
+            before, part = [draw.random() for _ in range(count)], count // 5
+            changed = (
+                draw.sample(range(count), part) if not where else range(count)[-part:] if where > 0 else range(part)
+            )
+            after = list(before)
+            for i in changed:
+                after[i] += draw.uniform(-0.5, 0.5) + shift
+            found = metric("", [b - a for a, b in zip(before, after)])
+            wide = found.high - found.low
+            if min(abs(found.low), abs(found.high)) < wide / 5:
+                continue
+            margin = max(draw.uniform(0.3, 0.7) * wide if shift == 0 else draw.uniform(1.3, 3) * wide, 1e-3)
+            if abs(found.low + margin) < wide / 5:
+                continue
+            expected = "worse" if found.high < 0 else "no worse" if found.low > -margin else "undecided"
+            made.append(((before, after), margin, expected))
+    return made

@@ -60,13 +60,14 @@ def plan_cases(seed, quick):
 
 
 def drawn_chips(seed):
-    """Of a class's seed: chips with other numbers of cores and bytes, and for each an n with fewer tiles than cores,
-    one of which a quarter of a share fits, and one that UB cuts."""
+    """Of a class's seed: chips with other numbers of cores, one or thousands, and of bytes, and for each an n with
+    fewer tiles than cores, one of which a quarter of a share fits, and one that UB cuts."""
     draw, made = random.Random(seed), []
-    for cores in (draw.randint(3, 9), draw.randint(10, 47), draw.randint(49, 99)) if seed else ():
-        ub = draw.randint(16 * 1024, 250 * 1024)
+    many = (1, 2), (3, 9), (10, 47), (49, 99), (100, 3000)
+    for i, cores in enumerate(draw.randint(*ends) for ends in many if seed):
+        ub = draw.randint(16 * 1024, 250 * 1024) << (i == 2) * draw.randint(1, 5)
         longest = ub // (8 + 2 * 6)
-        below = draw.randint(1, cores - 1) * LINE, draw.randint(2 * LINE, longest - 1) * cores * 4 // 2
+        below = draw.randint(1, max(1, cores - 1)) * LINE, draw.randint(2 * LINE, longest - 1) * cores * 4 // 2
         made += [(n, cores, ub) for n in (*below, draw.randint(4, 9) * longest * cores + draw.randint(1, 99))]
     return made
 
@@ -145,8 +146,8 @@ def amdahl_cases(seed, quick):
 
 
 def repair_cases(seed, quick):
-    made = []
-    for rows, width in ((64, 704),) if quick else ((64, 704), (33, 160), (1, 2816)):
+    made, tokens = [], random.Random(seed).randint(1500, 3000)  # of a class's seed: a long text
+    for rows, width in ((64, 704),) if quick else ((64, 704), (33, 160), (1, 2816), *[(tokens, 704)] * (seed != 0)):
         packed = halves(torch.Generator().manual_seed(seed + rows), rows, 2 * width)
         expected = {"y": silu_times(*packed.chunk(2, -1)), **_counted(1, 0, [48])}
         made.append(Case(f"{rows} x 2 * {width}", (packed,), expected, tolerance=(2e-3, 1e-3)))

@@ -4,9 +4,14 @@ recording on the device's clock.
 
 from __future__ import annotations
 
+import contextlib
+import math
+import random
 import tempfile
 import weakref
+from collections import Counter
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pandas
@@ -103,6 +108,7 @@ def loop_cases(seed, quick):
     )
     expected = {
         say("calls of train", "train 的调用次数"): 5,
+        say("calls of train while one profiler runs", "同一个 profiler 运行期间 train 的调用次数"): 5,
         say("folders", "文件夹个数"): 1,
         say("recorded steps", "记录的步"): [2, 3],
         say("kernels of a step", "每步的 kernel 数"): [counts[2] + 2, counts[3] + 2],
@@ -116,6 +122,7 @@ KINDS = ("relu", "exp", "neg", "abs", "tanh")  # their kernels have these words 
 
 def run_loop(function, args, case):
     x, calls, (counts, kind) = torch.ones(64, 64).npu(), [], args
+    running, under = [], Counter()
 
     def train():  # each step has another number of kernels: a step that is recorded for another shows
         y = x @ x
@@ -123,9 +130,11 @@ def run_loop(function, args, case):
             y = getattr(y, kind)()
         y.sum()
         calls.append(1)
+        under.update(running[-1:])
 
     with tempfile.TemporaryDirectory() as folder:
-        function(train, folder)
+        with noted(running):
+            function(train, folder)
         found = sorted(Path(folder).glob("*_ascend_pt"))
         tables = [f / "ASCEND_PROFILER_OUTPUT" / "kernel_details.csv" for f in found]
         rows = pandas.concat([pandas.read_csv(t) for t in tables]) if tables else pandas.DataFrame()
@@ -135,11 +144,31 @@ def run_loop(function, args, case):
         ]
     return {
         say("calls of train", "train 的调用次数"): len(calls),
+        say("calls of train while one profiler runs", "同一个 profiler 运行期间 train 的调用次数"): max(
+            under.values(), default=0
+        ),
         say("folders", "文件夹个数"): len(found),
         say("recorded steps", "记录的步"): [int(step) for step in each.index],
         say("kernels of a step", "每步的 kernel 数"): [int(n) for n in each],
         say(f"kernels of {kind} among them", f"其中 {kind} 的 kernel 数"): theirs,
     }
+
+
+@contextlib.contextmanager
+def noted(running):
+    """`running` holds the profilers that have begun and not ended, whether by `with` or by start() and stop()."""
+    from torch_npu.profiler import profile
+
+    def begin(self, *more, start=profile.start):
+        running.append(self)
+        return start(self, *more)
+
+    def end(self, *more, stop=profile.stop):
+        running[:] = [one for one in running if one is not self]
+        return stop(self, *more)
+
+    with mock.patch.object(profile, "start", begin), mock.patch.object(profile, "stop", end):
+        yield
 
 
 # ---- reading
@@ -337,19 +366,26 @@ def copy_cases(seed, quick):
     for; of these a class has more, since a race that is won four times may be lost the fifth."""
     g = torch.Generator().manual_seed(seed)
     many = COPIES + (seed and int(np.random.default_rng(seed).integers(9, 30)))
-    made = []
-    for name, count, width, products in (
-        (say(f"{COPIES} batches of 4 MB", f"{COPIES} 批，每批 4 MB"), COPIES, WIDTH, 7),
-        (say("batches of 1 MB, and little work", "每批 1 MB，计算很短"), many, WIDTH // 2, 0),
-    )[: 1 if quick else 2]:
-        batches = [torch.randint(-2, 3, (width, width), generator=g).float() for _ in range(count)]
+    made, small = [], (WIDTH // 2, WIDTH // 2)
+    drawn = random.Random(seed).sample((torch.float16, torch.float64, torch.int32, torch.int64, torch.uint8), 2)
+    for name, count, shape, products, dtype in (
+        (say(f"{COPIES} batches of 4 MB", f"{COPIES} 批，每批 4 MB"), COPIES, (WIDTH, WIDTH), 7, torch.float32),
+        (say("batches of 1 MB, and little work", "每批 1 MB，计算很短"), many, small, 0, torch.float32),
+        *(  # of a class: a batch may be of any type and have any number of axes
+            (say(f"batches of {str(t)[6:]}, {len(shape)} axes", f"{str(t)[6:]} 的批，{len(shape)} 维"), 7, shape, 0, t)
+            for t, shape in zip(drawn if seed else (), ((64, 8, 32, 32), (1 << 19,)))
+        ),
+    )[: 1 if quick else None]:
+        batches = [torch.randint(-2 if dtype.is_signed else 0, 3, shape, generator=g).to(dtype) for _ in range(count)]
         expected = {
             say("results", "结果"): [b.sum() for b in batches],
             **({say("us without a kernel", "没有 kernel 的时间 us"): at_most(60, 0)} if products else {}),
             say("kernels that begin before their batch is there", "数据到达之前就开始的 kernel"): at_most(0, 0),
             say("times that the host waits", "host 等待的次数"): at_most(1, 0),  # the trial's own, at its end
         }
-        made.append(Case(name, (batches, torch.eye(width), products), expected, tolerance=(1e-5, 1e-3)))
+        made.append(
+            Case(name, (batches, torch.eye(WIDTH if products else 1), products), expected, tolerance=(1e-5, 1e-3))
+        )
     return made
 
 
@@ -357,7 +393,7 @@ def run_copy(function, args, case):
     batches, weight, products, made = [b.pin_memory() for b in args[0]], args[1].npu(), args[2], []
 
     def work(x):
-        if x.shape != weight.shape:
+        if x.shape != batches[0].shape:
             return None
         for _ in range(products):
             x = x @ weight
@@ -396,13 +432,16 @@ class Layers(nn.Module):
 def cast_cases(seed, quick):
     g = torch.Generator().manual_seed(seed)
     least, made = torch.randint(-2, 3, (8, 16), generator=g).float() / 4, []
-    for name, count, size in (  # relu has no upper end: values far above 1, too, as far as half goes
-        (say("three layers", "三层"), 3, 1),
-        (say("two layers", "两层"), 2, 256),
-        (say("five layers", "五层"), 5, 8192),
-    ):
+    for name, count, size, shape in (  # relu has no upper end: values far above 1, too, as far as half goes
+        (say("three layers", "三层"), 3, 1, (8, 16)),
+        (say("two layers", "两层"), 2, 256, (8, 16)),
+        (say("five layers", "五层"), 5, 8192, (8, 16)),
+        (say("x of three axes", "x 有三维"), 2, 1, (2, 4, 16)),
+        (say("x of one axis", "x 只有一维"), 3, 1, (16,)),
+        (say("x of five axes", "x 有五维"), 2, 1, (2, 1, 2, 2, 16)),
+    )[: 6 if seed else 3]:
         size = size if seed else 1  # of a class
-        x = size * least
+        x = size * least.flatten()[: math.prod(shape)].reshape(shape)
         expected = x.half()
         for layer in _layers(seed, count).layers:
             expected = F.relu(layer(expected))

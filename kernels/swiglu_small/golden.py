@@ -156,6 +156,13 @@ def of_symbols(op, args, case):
     return {say(*LAST_SIZE): told}
 
 
+def drawn_shapes(seed):
+    """Of a class's seed: one axis, two and four; thousands of numbers and a million."""
+    draw = random.Random(seed)
+    rows, columns = draw.randint(60, 90), draw.randint(90, 300)
+    return [(draw.randint(800_000, 1_000_000),), (rows, columns), (2, rows, 3, columns)] if seed else []
+
+
 def in_place(op, args, case):
     """swiglu_ writes gate; what is compared is gate afterwards."""
     op(*args)
@@ -171,6 +178,7 @@ def schema_cases(seed, quick):
     gate, up = _random(seed, (5, 33), (5, 33))
     return [
         _call("shape=(5, 33)", gate, up, run=in_place),
+        *(_call(f"shape={shape}", *_random(seed, shape, shape), run=in_place) for shape in drawn_shapes(seed)),
         _call("gate and up by their names", gate, up, run=in_place_by_name),
         Case("opcheck", (gate, up), None, probe="opcheck"),
         Case("schema", (), "mine::swiglu_(Tensor(a!) gate, Tensor up) -> ()", probe="schema"),
@@ -269,13 +277,12 @@ def register_cases(seed, quick):
         TOLERANCE,
         run=transposed,
     )
-    written = Case(
-        say("gate written before the way back", "反向之前 gate 被写"),
-        args,
-        Refuses(("modified by an inplace", "in-place", "inplace"), missing="op-not-noticed"),
-        run=written_between,
-    )
-    return [*grad_cases(seed, quick), between, turned, written]
+    refused = Refuses(("modified by an inplace", "in-place", "inplace"), missing="op-not-noticed")
+    written = [
+        Case(say(f"{name} written before the way back", f"反向之前 {name} 被写"), args, refused, run=run)
+        for name, run in (("gate", gate_written), ("up", up_written))
+    ]
+    return [*grad_cases(seed, quick), between, turned, *written]
 
 
 def transposed(op, args, case):
@@ -286,13 +293,21 @@ def transposed(op, args, case):
     return torch.autograd.grad((y * weights).sum(), (gate, up))
 
 
-def written_between(op, args, case):
+def gate_written(op, args, case):
+    written_between(op, args, 0)
+
+
+def up_written(op, args, case):
+    written_between(op, args, 1)
+
+
+def written_between(op, args, which):
     """Who saves with save_for_backward is told of it; the gradients would be those of other numbers."""
-    gate, up = (t.requires_grad_() for t in args)
-    y = op(gate, up)
+    args = [t.requires_grad_() for t in args]
+    y = op(*args)
     with torch.no_grad():
-        gate.mul_(2)
-    torch.autograd.grad(y.sum(), (gate, up))
+        args[which].mul_(2)
+    torch.autograd.grad(y.sum(), args)
 
 
 def called_between(op, args, case):
@@ -332,6 +347,11 @@ def key_cases(seed, quick):
     return [
         *grad_cases(seed, quick),
         Case(say("what PyTorch sees", "PyTorch 看到的调用"), (gate, up), calls, run=calls_below),
+        *(
+            Case(say(f"what PyTorch sees, {shape}", f"PyTorch 看到的调用，{shape}"), made, calls, run=calls_below)
+            for shape in drawn_shapes(seed)
+            for made in [tuple(_random(seed, shape, shape))]
+        ),
         Case("differentiated twice", (gate, up), Refuses(("twice",), missing="op-double"), run=twice),
     ]
 

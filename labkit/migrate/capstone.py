@@ -175,9 +175,11 @@ class Launched:
     chain_us: float
 
 
-def launched(task: str, kernel: str, plan: dict, draw: torch.Generator, rows: int, width: int) -> Launched:
+def launched(
+    task: str, kernel: str, plan: dict, draw: torch.Generator, rows: int, width: int, size: float = 1.0
+) -> Launched:
     """What a kernel of a task's own gives at one shape, on inputs drawn now. plan: as launch() of an entry gives it.
-    Raises ValueError for another task or plan, labkit.CompileError."""
+    size: of the inputs. Raises ValueError for another task or plan, labkit.CompileError."""
     if task not in TASKS:
         raise ValueError(text("capstone.no-task", task=task, all=", ".join(TASKS)))
     if not capstone_entry.plain(plan):
@@ -185,7 +187,7 @@ def launched(task: str, kernel: str, plan: dict, draw: torch.Generator, rows: in
     shape = rows, width
     try:
         own = _Operator(Entry("", TASKS[task], kernel, "", "", ""), {shape: plan})
-        timed, wrong, refused = _launch(own, shape, own.task.draw(rows, width, draw))
+        timed, wrong, refused = _launch(own, shape, own.task.draw(rows, width, draw, size))
     except _Unlaunchable as error:
         return Launched(str(error), "", math.inf, math.nan)
     return Launched(wrong, refused, timed.us, _chain_us(own.task, shape))
