@@ -29,11 +29,12 @@ from socket import socketpair
 
 from labkit import messages
 from labkit.build.process import processor_time, wants_processor
+from labkit.device.detect import usable_npu
+from labkit.device.rank_server import START_S, Forked, ServerDied, fork
 
 _GRACE_S = 0.5  # for the other ranks, once one has raised
 _BUSY = 10  # times as long may a call take on a machine that is busy otherwise
 _LOOK_S = 0.1
-_START_S = 120.0  # importing torch on a busy machine
 _OWN_WORDS = {"LABKIT_NPUS": "1"}  # of a rank's environment, whatever the parent's says
 
 
@@ -133,7 +134,7 @@ atexit.register(stop)
 class _Pool:
     def __init__(self, count: int) -> None:
         self.folder = tempfile.TemporaryDirectory(prefix="labkit-ranks-")
-        self.processes: list[subprocess.Popen] = []
+        self.processes: list[subprocess.Popen | Forked] = []
         self.pipes: list[Connection] = []
         try:
             self._start(count)
@@ -152,26 +153,26 @@ class _Pool:
         for rank in range(count):
             ours, theirs = socketpair()
             with theirs, open(self._log(rank), "wb") as log:
-                self.processes.append(
-                    subprocess.Popen(
-                        [
-                            sys.executable,
-                            "-m",
-                            "labkit.device.rank",
-                            str(rank),
-                            str(count),
-                            f"{self.folder.name}/store",
-                            str(theirs.fileno()),
-                        ],
-                        pass_fds=[theirs.fileno()],
-                        env=environment,
-                        stdin=subprocess.DEVNULL,
-                        stdout=log,
-                        stderr=log,
-                        start_new_session=True,  # Jupyter ends a kernel's whole group; the ranks clean up first
-                    )
-                )
+                words = [str(rank), str(count), f"{self.folder.name}/store"]
+                self.processes.append(self._begin(words, theirs.fileno(), log.fileno(), environment))
             self.pipes.append(Connection(ours.detach()))
+
+    def _begin(self, words: list[str], pipe: int, log: int, environment: dict[str, str]) -> subprocess.Popen | Forked:
+        if not usable_npu():
+            try:
+                return fork(words, pipe, log, environment)
+            except ServerDied as error:
+                said = messages.text("device.rank_died", status=error.status, said=error.said)
+                raise RankError(int(words[0]), "exit", said, []) from None
+        return subprocess.Popen(
+            [sys.executable, "-m", "labkit.device.rank", *words, str(pipe)],
+            pass_fds=[pipe],
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,  # Jupyter ends a kernel's whole group; the ranks clean up first
+        )
 
     def _log(self, rank: int) -> Path:
         return Path(self.folder.name) / f"rank{rank}.log"
@@ -207,7 +208,7 @@ class _Pool:
             [a["errors"] for a in answers],
         )
 
-    def _collect(self, seconds: float = _START_S) -> list[bytes]:
+    def _collect(self, seconds: float = START_S) -> list[bytes]:
         """An answer of each rank. Raises RankError for the first that raised;
         else for one that died or did not come back in `seconds` as ranks() counts them.
         """
