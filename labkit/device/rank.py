@@ -129,8 +129,8 @@ def _become(request: dict, fd: int, log: int, server: Connection) -> list[str]:
     _hide_memory(False)
     os.environ.clear()
     os.environ.update(request["environment"])
-    if numpy := sys.modules.get("numpy"):  # Python's own does so by itself; PyTorch's has the same seed at each start
-        numpy.random.seed()
+    if "numpy.random" in sys.modules:  # Python's own takes a new seed by itself; PyTorch's is always the same
+        sys.modules["numpy.random"].seed()
     sys.argv[1:] = [*request["words"], str(fd)]
     return sys.argv[1:]
 

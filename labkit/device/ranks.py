@@ -177,6 +177,12 @@ class _Pool:
     def _log(self, rank: int) -> Path:
         return Path(self.folder.name) / f"rank{rank}.log"
 
+    def _written(self, rank: int) -> str:
+        try:
+            return self._log(rank).read_text(encoding="utf-8", errors="replace")
+        except FileNotFoundError:  # a rank whose server is gone takes it for the end of all, and removes the folder
+            return ""
+
     def alive(self) -> bool:
         return all(p.poll() is None for p in self.processes)
 
@@ -256,7 +262,7 @@ class _Pool:
 
     def _died(self, rank: int) -> RankError:
         self.processes[rank].wait(timeout=10)
-        last = self._log(rank).read_text(encoding="utf-8", errors="replace").strip()[-1500:]
+        last = self._written(rank).strip()[-1500:]
         return RankError(
             rank, "exit", messages.text("device.rank_died", status=self.processes[rank].returncode, said=last), []
         )
@@ -288,7 +294,7 @@ class _Pool:
 
     def _place(self, rank: int) -> list[tuple[str, int]]:
         """Frames of the main thread, the innermost last, as faulthandler has written them."""
-        text = self._log(rank).read_text(encoding="utf-8", errors="replace").rpartition("(most recent call first):")[2]
+        text = self._written(rank).rpartition("(most recent call first):")[2]
         return [(m[1], int(m[2])) for m in re.finditer(r'^  File "(.*)", line (\d+) in ', text, re.M)][::-1]
 
 
