@@ -6,9 +6,9 @@ in two processes with a process group.
     run[0], run[1]                     # what they returned, tensors on the CPU
     run.timelines                      # {"rank 0": [Span, ...], "rank 1": ...}, for labkit.figures.stream_timeline
 
-The processes stay for the next call (seconds to start, milliseconds to call) and end with this one. Each call begins
-with fresh clocks, an empty L2, no noise, the default stream, the parent's chip and the same seed on every rank. On a
-node rank i has card i.
+The processes stay for the next call (seconds to start the first, milliseconds to call) and end with this one. Each call
+begins with fresh clocks, an empty L2, no noise, the default stream, the parent's chip and the same seed on every rank.
+On a node rank i has card i.
 """
 
 from __future__ import annotations

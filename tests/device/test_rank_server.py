@@ -129,28 +129,35 @@ def test_ranks_that_ended_are_no_zombies():
     assert children(server()) == []
 
 
-def test_a_word_a_folder_and_a_limit_are_those_of_the_call(monkeypatch, tmp_path):
+def test_words_folder_and_limits_are_those_of_the_call(monkeypatch, tmp_path):
     def told(rank):
         import os
         import sys
 
-        return os.environ.get("OMP_STACKSIZE"), os.environ.get("LABKIT_OTHER"), os.getcwd(), sys.path[0], os.umask(0)
+        os.umask(umask := os.umask(0))
+        return [os.environ.get(f"{n}_OTHER") for n in ("LABKIT", "PYTEST", "OMP")], os.getcwd(), sys.path[0], umask
 
-    labkit.ranks(1, told)
-    first, umask = server(), os.umask(0)
-    os.umask(umask)
-    ranks.stop()
+    def ask():
+        ranks.stop()
+        return labkit.ranks(1, told)[0], server()
+
+    here = os.getcwd()
+    os.umask(umask := os.umask(0))
+    monkeypatch.setenv("PYTEST_OTHER", "there")
+    said, first = ask()
+    assert said == ([None, "there", None], here, here, umask)
+    monkeypatch.delenv("PYTEST_OTHER")
     monkeypatch.setenv("LABKIT_OTHER", "here")
-    assert labkit.ranks(1, told)[0][:2] == (None, "here") and server() == first
-    ranks.stop()
-    monkeypatch.setenv("OMP_STACKSIZE", "8M")  # read when PyTorch is imported
+    assert ask() == ((["here", None, None], here, here, umask), first), "no import reads these words"
+    monkeypatch.setenv("OMP_OTHER", "8M")  # PyTorch may have read it when it was imported
     monkeypatch.chdir(tmp_path)
+    said, second = ask()
+    assert said == (["here", None, "8M"], str(tmp_path), str(tmp_path), umask) and second != first
     os.umask(umask ^ 0o40)
     try:
-        assert labkit.ranks(1, told)[0] == ("8M", "here", str(tmp_path), str(tmp_path), umask ^ 0o40)
+        assert ask()[0][-1] == umask ^ 0o40
     finally:
         os.umask(umask)
-    assert server() != first
 
 
 def test_a_server_that_was_killed_takes_its_ranks_along_and_is_started_again():
@@ -181,7 +188,7 @@ def test_a_server_ends_with_its_parent_also_where_a_fork_of_that_holds_its_pipe(
         from labkit.device import rank_server
         pids = labkit.ranks(1, lambda rank: __import__("os").getpid()).results
         if not os.fork():
-            time.sleep(30)
+            time.sleep(300)
         print(*pids, rank_server._server.process.pid, flush=True)
         os.kill(os.getpid(), 9)
     """
