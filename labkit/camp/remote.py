@@ -49,8 +49,8 @@ START_S = 120.0  # of processor time: a worker's own start
 @dataclass(frozen=True)
 class Budget:
     """Seconds for one request, none of which a busy machine uses up. cpu_s: of processor time while the learner's code
-    is on the stack; all_s: with the lab's own work, which where a device is at work may be ranks that each import
-    PyTorch; idle_s: while nothing wants a processor; launch_s: of a launch on
+    is on the stack; all_s: with the lab's own work, which where a device is at work may be ranks, for which PyTorch
+    is imported once more; idle_s: while nothing wants a processor; launch_s: of a launch on
     the twin; build_s: of processor time of compilers. wall_s: after which a machine is called too slow.
     """
 

@@ -1,10 +1,11 @@
 """One rank of labkit.ranks(): `python -m labkit.device.rank rank count store fd`. Takes functions from the pipe,
-answers with their results.
+answers with their results. `... serve fd` becomes one for each request: see rank_server.py.
 """
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import faulthandler
 import io
 import os
@@ -15,6 +16,7 @@ import threading
 import time
 import traceback
 from multiprocessing.connection import Connection
+from multiprocessing.reduction import recv_handle
 from pickle import PicklingError
 
 from labkit import device, messages
@@ -80,6 +82,64 @@ def _answer(rank: int, work: bytes) -> bytes:
         return b"E" + packed((type(error).__name__, str(error), frames, printed.getvalue(), noted.getvalue()))
 
 
+def serve(fd: int) -> list[str]:
+    """Forks at each request, and returns in the fork: the words that a rank's command line has. From then on all is as
+    in a program that was started with them.
+    """
+    import torch.distributed  # noqa: F401
+
+    from labkit.device import parcel, simulated  # noqa: F401
+
+    pipe, parent = Connection(fd), os.getppid()
+    _hide_memory(True)  # a rank is not to reach into those of later pools
+    sys.stdout.flush()
+    pipe.send("up")
+    while True:
+        try:
+            while not pipe.poll(0.5):  # a fork of the parent may hold the pipe's other end open
+                if os.getppid() != parent:
+                    os._exit(0)
+            request = pipe.recv()
+            if "ended" in request:  # its number is free for another process from then on
+                pid, status = os.waitpid(request["ended"], os.WNOHANG)
+                pipe.send(os.waitstatus_to_exitcode(status) if pid else None)
+                continue
+            fds = [recv_handle(pipe) for _ in range(2)]
+        except (EOFError, ConnectionError):
+            os._exit(0)
+        try:
+            forked = os.fork()
+        except OSError as error:
+            forked = -1
+            pipe.send(error)
+        if not forked:
+            return _become(request, *fds, pipe)
+        for each in fds:
+            os.close(each)
+
+
+def _become(request: dict, fd: int, log: int, server: Connection) -> list[str]:
+    """In the fork: what starting a program would have made anew."""
+    os.setsid()
+    os.dup2(log, 1)
+    os.dup2(log, 2)
+    os.close(log)
+    server.send(os.getpid())  # once it can be signalled by its session
+    server.close()
+    _hide_memory(False)
+    os.environ.clear()
+    os.environ.update(request["environment"])
+    if "numpy.random" in sys.modules:  # Python's own takes a new seed by itself; PyTorch's is always the same
+        sys.modules["numpy.random"].seed()
+    sys.argv[1:] = [*request["words"], str(fd)]
+    return sys.argv[1:]
+
+
+def _hide_memory(hide: bool) -> None:
+    """PR_SET_DUMPABLE: hidden, no process without a capability may trace this one or open its memory."""
+    ctypes.CDLL(None).prctl(4, int(not hide), 0, 0, 0)
+
+
 def _end_with(parent: int, folder: str) -> None:
     """Watches the parent: a rank that hangs in a collective does not notice that the pipe is closed."""
     while os.getppid() == parent:
@@ -94,4 +154,5 @@ def _leave(folder: str) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3], int(sys.argv[4]))
+    words = sys.argv[1:] if sys.argv[1] != "serve" else serve(int(sys.argv[2]))
+    main(int(words[0]), int(words[1]), words[2], int(words[3]))

@@ -6,9 +6,9 @@ in two processes with a process group.
     run[0], run[1]                     # what they returned, tensors on the CPU
     run.timelines                      # {"rank 0": [Span, ...], "rank 1": ...}, for labkit.figures.stream_timeline
 
-The processes stay for the next call (seconds to start, milliseconds to call) and end with this one. Each call begins
-with fresh clocks, an empty L2, no noise, the default stream, the parent's chip and the same seed on every rank. On a
-node rank i has card i.
+The processes stay for the next call (seconds to start the first, milliseconds to call) and end with this one. Each call
+begins with fresh clocks, an empty L2, no noise, the default stream, the parent's chip and the same seed on every rank.
+On a node rank i has card i.
 """
 
 from __future__ import annotations
@@ -29,11 +29,12 @@ from socket import socketpair
 
 from labkit import messages
 from labkit.build.process import processor_time, wants_processor
+from labkit.device.detect import usable_npu
+from labkit.device.rank_server import START_S, Forked, ServerDied, fork
 
 _GRACE_S = 0.5  # for the other ranks, once one has raised
 _BUSY = 10  # times as long may a call take on a machine that is busy otherwise
 _LOOK_S = 0.1
-_START_S = 120.0  # importing torch on a busy machine
 _OWN_WORDS = {"LABKIT_NPUS": "1"}  # of a rank's environment, whatever the parent's says
 
 
@@ -133,7 +134,7 @@ atexit.register(stop)
 class _Pool:
     def __init__(self, count: int) -> None:
         self.folder = tempfile.TemporaryDirectory(prefix="labkit-ranks-")
-        self.processes: list[subprocess.Popen] = []
+        self.processes: list[subprocess.Popen | Forked] = []
         self.pipes: list[Connection] = []
         try:
             self._start(count)
@@ -152,29 +153,35 @@ class _Pool:
         for rank in range(count):
             ours, theirs = socketpair()
             with theirs, open(self._log(rank), "wb") as log:
-                self.processes.append(
-                    subprocess.Popen(
-                        [
-                            sys.executable,
-                            "-m",
-                            "labkit.device.rank",
-                            str(rank),
-                            str(count),
-                            f"{self.folder.name}/store",
-                            str(theirs.fileno()),
-                        ],
-                        pass_fds=[theirs.fileno()],
-                        env=environment,
-                        stdin=subprocess.DEVNULL,
-                        stdout=log,
-                        stderr=log,
-                        start_new_session=True,  # Jupyter ends a kernel's whole group; the ranks clean up first
-                    )
-                )
+                words = [str(rank), str(count), f"{self.folder.name}/store"]
+                self.processes.append(self._begin(words, theirs.fileno(), log.fileno(), environment))
             self.pipes.append(Connection(ours.detach()))
+
+    def _begin(self, words: list[str], pipe: int, log: int, environment: dict[str, str]) -> subprocess.Popen | Forked:
+        if not usable_npu():
+            try:
+                return fork(words, pipe, log, environment)
+            except ServerDied as error:
+                said = messages.text("device.rank_died", status=error.status, said=error.said)
+                raise RankError(int(words[0]), "exit", said, []) from None
+        return subprocess.Popen(
+            [sys.executable, "-m", "labkit.device.rank", *words, str(pipe)],
+            pass_fds=[pipe],
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,  # Jupyter ends a kernel's whole group; the ranks clean up first
+        )
 
     def _log(self, rank: int) -> Path:
         return Path(self.folder.name) / f"rank{rank}.log"
+
+    def _written(self, rank: int) -> str:
+        try:
+            return self._log(rank).read_text(encoding="utf-8", errors="replace")
+        except FileNotFoundError:  # a rank whose server is gone takes it for the end of all, and removes the folder
+            return ""
 
     def alive(self) -> bool:
         return all(p.poll() is None for p in self.processes)
@@ -207,7 +214,7 @@ class _Pool:
             [a["errors"] for a in answers],
         )
 
-    def _collect(self, seconds: float = _START_S) -> list[bytes]:
+    def _collect(self, seconds: float = START_S) -> list[bytes]:
         """An answer of each rank. Raises RankError for the first that raised;
         else for one that died or did not come back in `seconds` as ranks() counts them.
         """
@@ -255,7 +262,7 @@ class _Pool:
 
     def _died(self, rank: int) -> RankError:
         self.processes[rank].wait(timeout=10)
-        last = self._log(rank).read_text(encoding="utf-8", errors="replace").strip()[-1500:]
+        last = self._written(rank).strip()[-1500:]
         return RankError(
             rank, "exit", messages.text("device.rank_died", status=self.processes[rank].returncode, said=last), []
         )
@@ -287,7 +294,7 @@ class _Pool:
 
     def _place(self, rank: int) -> list[tuple[str, int]]:
         """Frames of the main thread, the innermost last, as faulthandler has written them."""
-        text = self._log(rank).read_text(encoding="utf-8", errors="replace").rpartition("(most recent call first):")[2]
+        text = self._written(rank).rpartition("(most recent call first):")[2]
         return [(m[1], int(m[2])) for m in re.finditer(r'^  File "(.*)", line (\d+) in ', text, re.M)][::-1]
 
 
