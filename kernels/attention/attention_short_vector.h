@@ -7,6 +7,7 @@
 // row's blocks then lie in different groups of banks, and columns that are four apart in groups that do not meet.
 template <typename T> class ShortVector {
     static constexpr uint32_t FOUR = 4;
+    static constexpr float FLAT = 60.0f;
     static constexpr uint32_t BANK = 64 * 1024, ROOM_BYTES = 184 * 1024;
     static constexpr uint32_t LSE = 2, MASK = 2;  // events behind those of the two turns
     using Local = AscendC::LocalTensor<float>;
@@ -125,9 +126,13 @@ private:
             if (!a.masked) Hide(x, size, mine);
             Fold<true>(most, x, t, size, rows);
             if (a.masked) Maxs(most, most, FLOOR, rows);
-            Spread(most, rows);
-            for (uint32_t c = 0; c < slots.columns; c += BLOCK_FLOATS) {
-                Sub(x[c * size], x[c * size], blocks, Lanes(c), static_cast<uint8_t>(2 * mine), Rows(pitch));
+            if (Steep(mine, rows)) {
+                Spread(most, rows);
+                for (uint32_t c = 0; c < slots.columns; c += BLOCK_FLOATS) {
+                    Sub(x[c * size], x[c * size], blocks, Lanes(c), static_cast<uint8_t>(2 * mine), Rows(pitch));
+                }
+            } else if (a.keepsLse) {
+                Zero(most, rows);
             }
             Exp(x, x, n);
             Fold<false>(sum, x, t, size, rows);
@@ -147,6 +152,20 @@ private:
         }
         CrossCoreSetFlag<0x2, PIPE_MTE3>(SHARES_READY);
         if (a.keepsLse && mine > 0) StoreLse(step, mine);
+    }
+
+    // Whether a row's largest score is so far from 0 that exp of its scores, or their sum, would not be exact floats.
+    __aicore__ inline bool Steep(uint32_t mine, int32_t rows) {
+        using namespace AscendC;
+        Abs(sum, most, rows);
+        uint32_t first = LeastOf(mine, LANES);
+        WholeReduceMax<float>(pairs, sum, static_cast<int32_t>(first), 1, 1, 1, 8, ReduceOrder::ORDER_ONLY_VALUE);
+        if (mine > LANES) {
+            WholeReduceMax<float>(pairs[1], sum[LANES], static_cast<int32_t>(mine - LANES), 1, 1, 1, 8, ReduceOrder::ORDER_ONLY_VALUE);
+        }
+        SetFlag<HardEvent::V_S>(0);
+        WaitFlag<HardEvent::V_S>(0);
+        return pairs.GetValue(0) > FLAT || (mine > LANES && pairs.GetValue(1) > FLAT);
     }
 
     // The logarithm of the sum of exp(score) of each row, from which a backward pass makes the shares again.
