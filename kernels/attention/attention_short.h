@@ -13,8 +13,6 @@ struct ShortAttention {
     float scale;
 };
 
-constexpr uint32_t NEAR = 5;
-constexpr uint32_t UNIT = 4;                   // rows that blocks' shares are measured in
 constexpr uint32_t SHORT = 256;                // keys, at most
 constexpr uint32_t SIDE = 16, PATCH = 256;     // 16-bit types: a fractal's rows and columns, its numbers
 constexpr uint32_t BLOCK_FLOATS = 8;           // rows that the vector cores work on at a time; float in a block
@@ -50,8 +48,8 @@ public:
     bool begins = false, ends = true;  // the head, as far as it is this block's
 
     __aicore__ inline ShortSteps(const ShortAttention& given, uint32_t block) : a(&given) {
-        units = given.tiles > 0 ? given.tiles : CeilOf(given.rows, UNIT);
-        tall = given.tiles > 0 ? CeilOf(given.rows, given.tiles) : UNIT;
+        units = given.tiles > 0 ? given.tiles : CeilOf(given.rows, SIDE);
+        tall = given.tiles > 0 ? CeilOf(given.rows, given.tiles) : SIDE;
         uint64_t all = static_cast<uint64_t>(given.batch) * given.heads * units, blocks = AscendC::GetBlockNum();
         at = From(all, block, blocks);
         end = From(all, block + 1, blocks);
@@ -72,10 +70,7 @@ public:
 
     // Where a block's share begins. Blocks do not begin to work at once, so the later ones have less to do.
     __aicore__ inline uint32_t From(uint64_t all, uint64_t block, uint64_t blocks) const {
-        uint32_t at = static_cast<uint32_t>((2048 * all * block / blocks + a->later * block * (blocks - block)) / 2048);
-        uint32_t in = at % units, near = units / NEAR;
-        if (a->tiles > 0 || a->rows > a->most) return at;
-        return in <= near ? at - in : in + near >= units ? at - in + units : at;
+        return static_cast<uint32_t>((2048 * all * block / blocks + a->later * block * (blocks - block)) / 2048);
     }
     __aicore__ inline uint32_t Number() const { return static_cast<uint32_t>(count); }
 
@@ -98,9 +93,7 @@ public:
         }
         begins = ends;
         if (begins) left = LeastOf(units - at % units, end - at);
-        uint32_t here = CeilOf(left, CeilOf(left, a->most / UNIT));
-        // nobody works while the first scores are made
-        if (count == 0 && !a->masked && a->rows <= a->most) here = CeilOf(here, 1);
+        uint32_t here = CeilOf(left, CeilOf(left, a->most / SIDE));
         batch = at / units / a->heads;
         head = at / units % a->heads;
         row = at % units * tall;

@@ -8,7 +8,7 @@
 template <typename T> class ShortVector {
     static constexpr uint32_t FOUR = 4;
     static constexpr float FLAT = 60.0f;
-    static constexpr uint32_t BANK = 64 * 1024, ROOM_BYTES = 184 * 1024;
+    static constexpr uint32_t BANK = 64 * 1024, UB_BYTES = 184 * 1024;
     static constexpr uint32_t LSE = 2, MASK = 2;  // events behind those of the two turns
     using Local = AscendC::LocalTensor<float>;
     using Wide = AscendC::BinaryRepeatParams;
@@ -36,20 +36,29 @@ public:
         seenGm.SetGlobalBuffer((__gm__ uint8_t*)mask);
         addedGm.SetGlobalBuffer((__gm__ T*)mask);
         lseGm.SetGlobalBuffer((__gm__ float*)lse);
+        // Eight columns and more: scores end where the room begins that folds leave theirs in, and, where UB is large
+        // enough, that is where another bank begins. Fewer: blocks of the same row are folded first, room is apart.
         whole = slots.columns * Pitch(CeilOf(a.most, 2)) * SIDE;
-        uint32_t tall = CeilOf(a.most, 2), size = whole + BLOCK_FLOATS * SIDE;
-        uint32_t bytes = whole * sizeof(float), more = LeastOf(slots.columns, 2) == 1 ? bytes : bytes / 2;
-        more = CeilOf(more + 2 * BLOCK_FLOATS * SIDE * sizeof(T), LINE_BYTES) * LINE_BYTES;
-        tall = CeilOf(tall, BLOCK_FLOATS) * BLOCK_FLOATS;
-        uint32_t rest = tall * 116 + (a.masked ? bytes + 2048 + tall * a.keys * a.masked + tall * 32 : 512);
-        bool spread = 2 * BANK + more + rest <= ROOM_BYTES && bytes + more <= BANK;
+        uint32_t tall = CeilOf(CeilOf(a.most, 2), BLOCK_FLOATS) * BLOCK_FLOATS, size = whole + BLOCK_FLOATS * SIDE;
+        uint32_t bytes = whole * sizeof(float), more = CeilOf(size * sizeof(T), LINE_BYTES) * LINE_BYTES;
+        uint32_t rest = tall * 116 + (a.masked ? bytes + 2048 + tall * (a.keys * a.masked + BLOCK_BYTES) : LINE_BYTES);
+        bool spread = 2 * BANK + more + rest <= UB_BYTES && bytes + more <= BANK;
         Room at;
         for (uint32_t i = 0; i < 2; i++) {
-            if (spread) at.at = (i + 1) * BANK - bytes;
-            s[i] = Local(TPosition::VECIN, at.at, whole + more / sizeof(float));
-            at.at += bytes;
-            p[i] = AscendC::LocalTensor<T>(TPosition::VECOUT, at.at, more / sizeof(T));  // also half as many columns of float
-            at.at += more;
+            if (Many()) {
+                if (spread) at.at = (i + 1) * BANK - bytes;
+                s[i] = Local(TPosition::VECIN, at.at, whole + more / sizeof(float));
+                p[i] = AscendC::LocalTensor<T>(TPosition::VECOUT, at.at + bytes, more / sizeof(T));
+                at.at += bytes + more;
+            } else {
+                at.Whole();
+                s[i] = at.Take<float>(TPosition::VECIN, size);
+            }
+        }
+        for (uint32_t i = 0; i < 2 && !Many(); i++) {
+            at.Apart();
+            // also half as many columns of float
+            p[i] = at.Take<T>(TPosition::VECOUT, slots.columns > 1 ? size + BLOCK_FLOATS * SIDE : 2 * size);
         }
         pairs = at.Take<float>(TPosition::VECCALC, tall * BLOCK_FLOATS);
         most = at.Take<float>(TPosition::VECCALC, tall);
@@ -97,7 +106,8 @@ private:
     __aicore__ inline uint32_t Mine(const ShortSteps& step) { return side == 0 ? CeilOf(step.high, 2) : step.high / 2; }
     __aicore__ inline uint32_t Pitch(uint32_t mine) { return mine | 1; }
     // Scores end where the room behind them begins.
-    __aicore__ inline Local Begin(uint32_t e, uint32_t numbers) { return s[e][whole - numbers]; }
+    __aicore__ inline Local Begin(uint32_t e, uint32_t numbers) { return s[e][Many() ? whole - numbers : 0]; }
+    __aicore__ inline bool Many() { return slots.columns >= 2 * FOUR; }
 
     __aicore__ inline void Load(const ShortSteps& step) {
         using namespace AscendC;
@@ -106,7 +116,8 @@ private:
         CrossCoreWaitFlag(SCORES_READY);
         if (mine == 0) return;
         WaitFlag<HardEvent::V_MTE2>(e);
-        DataCopy(Begin(e, slots.columns * Pitch(mine) * SIDE), work[slots.Scores(block, step.Number()) + First(step) * SIDE],
+        DataCopy(Begin(e, slots.columns * Pitch(mine) * SIDE),
+                 work[slots.Scores(block, step.Number()) + First(step) * SIDE],
                  DataCopyParams(slots.columns, mine * 2, (a.most - mine) * 2, (Pitch(mine) - mine) * 2));
         SetFlag<HardEvent::MTE2_V>(e);
     }
@@ -161,7 +172,8 @@ private:
         uint32_t first = LeastOf(mine, LANES);
         WholeReduceMax<float>(pairs, sum, static_cast<int32_t>(first), 1, 1, 1, 8, ReduceOrder::ORDER_ONLY_VALUE);
         if (mine > LANES) {
-            WholeReduceMax<float>(pairs[1], sum[LANES], static_cast<int32_t>(mine - LANES), 1, 1, 1, 8, ReduceOrder::ORDER_ONLY_VALUE);
+            WholeReduceMax<float>(pairs[1], sum[LANES], static_cast<int32_t>(mine - LANES), 1, 1, 1, 8,
+                                  ReduceOrder::ORDER_ONLY_VALUE);
         }
         SetFlag<HardEvent::V_S>(0);
         WaitFlag<HardEvent::V_S>(0);
@@ -203,7 +215,7 @@ private:
     template <bool LARGEST>
     __aicore__ inline void Fold(const Local& to, const Local& x, const Local& t, uint32_t size, int32_t rows) {
         uint8_t repeats = rows / BLOCK_FLOATS;
-        if (slots.columns < 2 * FOUR) {  // blocks first: two columns' would meet in the banks
+        if (!Many()) {  // blocks first: two columns' would meet in the banks
             Blocks<LARGEST>(t, x, static_cast<uint8_t>(CeilOf(slots.columns * size, 2 * LANES)));
             Halve<LARGEST>(t, slots.columns, size / 2);
             Eighths<LARGEST>(to, t, repeats);
@@ -211,14 +223,16 @@ private:
         }
         uint32_t more = slots.columns - 2 * FOUR, first = LeastOf(more, FOUR), second = more - first;
         if (first > 0) Either<LARGEST>(t, x, x[first * size], first * size);
-        if (second > 0) Either<LARGEST>(t[first * size], x[2 * first * size], x[(2 * first + second) * size], second * size);
-        Across<LARGEST>(blocks, x[2 * more * size], size);
+        if (second > 0)
+            Either<LARGEST>(t[first * size], x[2 * first * size], x[(2 * first + second) * size], second * size);
+        Across<LARGEST>(blocks, x[2 * more * size], size, rows);
         Blocks<LARGEST>(pairs, blocks, repeats);
         Eighths<LARGEST>(to, pairs, repeats);
     }
     // Half a row of eight columns is a repeat.
-    template <bool LARGEST> __aicore__ inline void Across(const Local& to, const Local& x, uint32_t size) {
-        int32_t repeats = size / BLOCK_FLOATS, apart = size / BLOCK_FLOATS;
+    template <bool LARGEST>
+    __aicore__ inline void Across(const Local& to, const Local& x, uint32_t size, uint32_t rows) {
+        int32_t apart = size / BLOCK_FLOATS, repeats = LeastOf(2 * rows, apart);
         if constexpr (LARGEST) {
             AscendC::BlockReduceMax<float>(to, x, repeats, LANES, 1, apart, 1);
         } else {

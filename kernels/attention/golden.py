@@ -106,8 +106,8 @@ def steps_of(rows: int, keys: int, masked: int, across: bool) -> tuple[int, int]
 
 def later_of(heads: int, rows: int, keys: int, blocks: int, tiles: int) -> int:
     """In 1/1024 of 16 rows: how many fewer each block has than the one before, which began LATER cycles earlier."""
-    import os; UN=int(os.environ.get('UN','8')); units, cycles = heads * -(-rows // UN), (60 + 20 * -(-keys // SIDE))*UN/16
-    later = int(1024 * float(os.environ.get('LA','50')) // cycles)
+    units, cycles = heads * -(-rows // SIDE), 60 + 20 * -(-keys // SIDE)
+    later = 1024 * LATER // cycles
     return 0 if tiles or later * blocks * blocks > 1024 * units else later
 
 
