@@ -94,8 +94,6 @@ public:
         begins = ends;
         if (begins) left = LeastOf(units - at % units, end - at);
         uint32_t here = CeilOf(left, CeilOf(left, a->most / SIDE));
-        // nobody works while the first scores are made
-        if (count == 0 && !a->masked && a->rows <= a->most) here = CeilOf(here, 2);
         batch = at / units / a->heads;
         head = at / units % a->heads;
         row = at % units * tall;

@@ -7,12 +7,14 @@
 // row's blocks then lie in different groups of banks, and columns that are four apart in groups that do not meet.
 template <typename T> class ShortVector {
     static constexpr uint32_t FOUR = 4;
+    static constexpr float FLAT = 60.0f;
+    static constexpr uint32_t BANK = 64 * 1024, UB_BYTES = 184 * 1024;
     static constexpr uint32_t LSE = 2, MASK = 2;  // events behind those of the two turns
     using Local = AscendC::LocalTensor<float>;
     using Wide = AscendC::BinaryRepeatParams;
     const ShortAttention& a;
     ShortSlots slots;
-    uint32_t block, side;
+    uint32_t block, side, whole;
     AscendC::GlobalTensor<float> work, lseGm;
     AscendC::GlobalTensor<T> pGm, addedGm;
     AscendC::GlobalTensor<uint8_t> seenGm;
@@ -34,18 +36,30 @@ public:
         seenGm.SetGlobalBuffer((__gm__ uint8_t*)mask);
         addedGm.SetGlobalBuffer((__gm__ T*)mask);
         lseGm.SetGlobalBuffer((__gm__ float*)lse);
-        uint32_t tall = CeilOf(a.most, 2), size = (slots.columns * Pitch(tall) + BLOCK_FLOATS) * SIDE;
+        // Eight columns and more: scores end where the room begins that folds leave theirs in, and, where UB is large
+        // enough, that is where another bank begins. Fewer: blocks of the same row are folded first, room is apart.
+        whole = slots.columns * Pitch(CeilOf(a.most, 2)) * SIDE;
+        uint32_t tall = CeilOf(CeilOf(a.most, 2), BLOCK_FLOATS) * BLOCK_FLOATS, size = whole + BLOCK_FLOATS * SIDE;
+        uint32_t bytes = whole * sizeof(float), more = CeilOf(size * sizeof(T), LINE_BYTES) * LINE_BYTES;
+        uint32_t rest = tall * 116 + (a.masked ? bytes + 2048 + tall * (a.keys * a.masked + BLOCK_BYTES) : LINE_BYTES);
+        bool spread = 2 * BANK + more + rest <= UB_BYTES && bytes + more <= BANK;
         Room at;
         for (uint32_t i = 0; i < 2; i++) {
-            at.Whole();
-            s[i] = at.Take<float>(TPosition::VECIN, size);
+            if (Many()) {
+                if (spread) at.at = (i + 1) * BANK - bytes;
+                s[i] = Local(TPosition::VECIN, at.at, whole + more / sizeof(float));
+                p[i] = AscendC::LocalTensor<T>(TPosition::VECOUT, at.at + bytes, more / sizeof(T));
+                at.at += bytes + more;
+            } else {
+                at.Whole();
+                s[i] = at.Take<float>(TPosition::VECIN, size);
+            }
         }
-        for (uint32_t i = 0; i < 2; i++) {
+        for (uint32_t i = 0; i < 2 && !Many(); i++) {
             at.Apart();
             // also half as many columns of float
             p[i] = at.Take<T>(TPosition::VECOUT, slots.columns > 1 ? size + BLOCK_FLOATS * SIDE : 2 * size);
         }
-        tall = CeilOf(tall, BLOCK_FLOATS) * BLOCK_FLOATS;
         pairs = at.Take<float>(TPosition::VECCALC, tall * BLOCK_FLOATS);
         most = at.Take<float>(TPosition::VECCALC, tall);
         sum = at.Take<float>(TPosition::VECCALC, tall);
@@ -68,6 +82,7 @@ public:
         // rows that nobody brings are computed with, and thrown away
         for (uint32_t i = 0; i < 2; i++) Zero(s[i], static_cast<int32_t>(s[i].GetSize()));
         for (uint32_t i = 0; i < 2; i++) Zero(p[i], static_cast<int32_t>(p[i].GetSize()));
+        Zero(blocks, static_cast<int32_t>(blocks.GetSize()));
         Duplicate(ones, 1.0f, static_cast<int32_t>(ones.GetSize()));
         if (a.masked) Zero(shown, static_cast<int32_t>(shown.GetSize()));
         for (uint32_t e = 0; e <= MASK; e++) SetFlag<HardEvent::V_MTE2>(e);
@@ -90,6 +105,9 @@ private:
     __aicore__ inline uint32_t First(const ShortSteps& step) { return side == 0 ? 0 : CeilOf(step.high, 2); }
     __aicore__ inline uint32_t Mine(const ShortSteps& step) { return side == 0 ? CeilOf(step.high, 2) : step.high / 2; }
     __aicore__ inline uint32_t Pitch(uint32_t mine) { return mine | 1; }
+    // Scores end where the room behind them begins.
+    __aicore__ inline Local Begin(uint32_t e, uint32_t numbers) { return s[e][Many() ? whole - numbers : 0]; }
+    __aicore__ inline bool Many() { return slots.columns >= 2 * FOUR; }
 
     __aicore__ inline void Load(const ShortSteps& step) {
         using namespace AscendC;
@@ -98,7 +116,8 @@ private:
         CrossCoreWaitFlag(SCORES_READY);
         if (mine == 0) return;
         WaitFlag<HardEvent::V_MTE2>(e);
-        DataCopy(s[e], work[slots.Scores(block, step.Number()) + First(step) * SIDE],
+        DataCopy(Begin(e, slots.columns * Pitch(mine) * SIDE),
+                 work[slots.Scores(block, step.Number()) + First(step) * SIDE],
                  DataCopyParams(slots.columns, mine * 2, (a.most - mine) * 2, (Pitch(mine) - mine) * 2));
         SetFlag<HardEvent::MTE2_V>(e);
     }
@@ -109,7 +128,7 @@ private:
         if (mine > 0) {
             int32_t n = static_cast<int32_t>(slots.columns * size),
                     rows = static_cast<int32_t>(CeilOf(mine, BLOCK_FLOATS) * BLOCK_FLOATS);
-            Local x = s[e], t = p[e].template ReinterpretCast<float>();
+            Local x = Begin(e, slots.columns * size), t = p[e].template ReinterpretCast<float>();
             WaitFlag<HardEvent::MTE3_V>(e);
             if (a.masked && anew) Turn(p[e], mine);
             WaitFlag<HardEvent::MTE2_V>(e);
@@ -118,9 +137,13 @@ private:
             if (!a.masked) Hide(x, size, mine);
             Fold<true>(most, x, t, size, rows);
             if (a.masked) Maxs(most, most, FLOOR, rows);
-            Spread(most, rows);
-            for (uint32_t c = 0; c < slots.columns; c += BLOCK_FLOATS) {
-                Sub(x[c * size], x[c * size], blocks, Lanes(c), static_cast<uint8_t>(2 * mine), Rows(pitch));
+            if (Steep(mine, rows)) {
+                Spread(most, rows);
+                for (uint32_t c = 0; c < slots.columns; c += BLOCK_FLOATS) {
+                    Sub(x[c * size], x[c * size], blocks, Lanes(c), static_cast<uint8_t>(2 * mine), Rows(pitch));
+                }
+            } else if (a.keepsLse) {
+                Zero(most, rows);
             }
             Exp(x, x, n);
             Fold<false>(sum, x, t, size, rows);
@@ -140,6 +163,21 @@ private:
         }
         CrossCoreSetFlag<0x2, PIPE_MTE3>(SHARES_READY);
         if (a.keepsLse && mine > 0) StoreLse(step, mine);
+    }
+
+    // Whether a row's largest score is so far from 0 that exp of its scores, or their sum, would not be exact floats.
+    __aicore__ inline bool Steep(uint32_t mine, int32_t rows) {
+        using namespace AscendC;
+        Abs(sum, most, rows);
+        uint32_t first = LeastOf(mine, LANES);
+        WholeReduceMax<float>(pairs, sum, static_cast<int32_t>(first), 1, 1, 1, 8, ReduceOrder::ORDER_ONLY_VALUE);
+        if (mine > LANES) {
+            WholeReduceMax<float>(pairs[1], sum[LANES], static_cast<int32_t>(mine - LANES), 1, 1, 1, 8,
+                                  ReduceOrder::ORDER_ONLY_VALUE);
+        }
+        SetFlag<HardEvent::V_S>(0);
+        WaitFlag<HardEvent::V_S>(0);
+        return pairs.GetValue(0) > FLAT || (mine > LANES && pairs.GetValue(1) > FLAT);
     }
 
     // The logarithm of the sum of exp(score) of each row, from which a backward pass makes the shares again.
@@ -177,25 +215,29 @@ private:
     template <bool LARGEST>
     __aicore__ inline void Fold(const Local& to, const Local& x, const Local& t, uint32_t size, int32_t rows) {
         uint8_t repeats = rows / BLOCK_FLOATS;
-        if (slots.columns < 2 * FOUR) {  // blocks first: two columns' would meet in the banks
+        if (!Many()) {  // blocks first: two columns' would meet in the banks
             Blocks<LARGEST>(t, x, static_cast<uint8_t>(CeilOf(slots.columns * size, 2 * LANES)));
             Halve<LARGEST>(t, slots.columns, size / 2);
             Eighths<LARGEST>(to, t, repeats);
-        } else {
-            Quarter<LARGEST>(t, x, size);
-            Halve<LARGEST>(t, FOUR, size);
-            Blocks<LARGEST>(pairs, t, repeats);
-            Eighths<LARGEST>(to, pairs, repeats);
+            return;
         }
+        uint32_t more = slots.columns - 2 * FOUR, first = LeastOf(more, FOUR), second = more - first;
+        if (first > 0) Either<LARGEST>(t, x, x[first * size], first * size);
+        if (second > 0)
+            Either<LARGEST>(t[first * size], x[2 * first * size], x[(2 * first + second) * size], second * size);
+        Across<LARGEST>(blocks, x[2 * more * size], size, rows);
+        Blocks<LARGEST>(pairs, blocks, repeats);
+        Eighths<LARGEST>(to, pairs, repeats);
     }
-    // Eight columns or more to four: an instruction whose two operands are four columns apart takes half as long.
-    template <bool LARGEST> __aicore__ inline void Quarter(const Local& t, const Local& x, uint32_t size) {
-        uint32_t more = slots.columns - 2 * FOUR, twice = more > FOUR ? more - FOUR : 0,
-                 once = LeastOf(more, FOUR) - twice;
-        Either<LARGEST>(t, x, x[FOUR * size], FOUR * size);
-        if (twice > 0) Either<LARGEST>(t[FOUR * size], x[2 * FOUR * size], x[3 * FOUR * size], twice * size);
-        if (once > 0) Either<LARGEST>(t[twice * size], t[twice * size], x[(2 * FOUR + twice) * size], once * size);
-        if (twice > 0) Either<LARGEST>(t, t, t[FOUR * size], twice * size);
+    // Half a row of eight columns is a repeat.
+    template <bool LARGEST>
+    __aicore__ inline void Across(const Local& to, const Local& x, uint32_t size, uint32_t rows) {
+        int32_t apart = size / BLOCK_FLOATS, repeats = LeastOf(2 * rows, apart);
+        if constexpr (LARGEST) {
+            AscendC::BlockReduceMax<float>(to, x, repeats, LANES, 1, apart, 1);
+        } else {
+            AscendC::BlockReduceSum<float>(to, x, repeats, LANES, 1, apart, 1);
+        }
     }
     template <bool LARGEST> __aicore__ inline void Halve(const Local& t, uint32_t columns, uint32_t size) {
         for (uint32_t left = columns; left > 1;) {
