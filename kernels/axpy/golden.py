@@ -94,21 +94,17 @@ def tile_asked(text, builds):
         )
     # the copies and Muls of these types are none of the learner's: the kernel ends behind its part
     for name, size in (("int8_t", 1), ("int64_t", 8)):
-        largest, cut = "(UB_BYTES / (3 * BUFFERS) / 32 * 32 / sizeof(T))", f"axpy<{name}>"
-        check = f'    static_assert(TILE == {largest}, "asked");\n'
-        if builds(f'{region}    static_assert(TILE + 1 > 0, "asked");\n}}\n', cut):
-            if not builds(f"{region}{check}}}\n", cut):
-                return say(
-                    f"For a T of {size} byte{'s' * (size > 1)} TILE is not the most that fits in whole units: "
-                    "32 bytes hold 32 / sizeof(T) elements, whatever T is.",
-                    f"T 为 {size} 字节时 TILE 不是整单位中放得下的最大值：不论 T 是什么，"
-                    "32 字节都是 32 / sizeof(T) 个元素。",
-                )
-        else:
+        cut, many = f"axpy<{name}>", f"{size} byte{'s' * (size > 1)}"
+        check = 'static_assert(TILE == (UB_BYTES / (3 * BUFFERS) / 32 * 32 / sizeof(T)), "asked");\n'
+        if not builds(f'{region}    static_assert(TILE + 1 > 0, "asked");\n}}\n', cut):
             return say(
-                f"For a T of {size} byte{'s' * (size > 1)} this does not build: TILE and the static_assert are to "
-                "follow sizeof(T).",
+                f"For a T of {many} this does not build: TILE and the static_assert are to follow sizeof(T).",
                 f"T 为 {size} 字节时不能编译：TILE 和 static_assert 应由 sizeof(T) 得出。",
+            )
+        if not builds(f"{region}    {check}}}\n", cut):
+            return say(
+                f"For a T of {many} TILE is not the most that fits: 32 bytes hold 32 / sizeof(T) elements.",
+                f"T 为 {size} 字节时 TILE 不是放得下的最大值：32 字节是 32 / sizeof(T) 个元素。",
             )
     code = re.sub(r"//[^\n]*|/\*.*?\*/", "", region.split("axpy(", 1)[1], flags=re.S)
     if "static_assert" not in code:
@@ -484,22 +480,12 @@ def run_events(function, args, case):
 
 
 def packed_cases(seed, quick):
-    asked = [
-        (1.5, 1000, 256, 0, 0.0),
-        (2.0, 777, 256, 64, 0.0),
-        (1.0, 512, 128, 5, -0.25),
-        (0.5, 100, 64, (1 << 33) + 7, 3.0),
-        (0.25, 3_000_000_000, 128, -3, 1.0),
-    ]
+    asked = [(1.5, 1000, 256, 0, 0.0), (2.0, 777, 256, 64, 0.0), (1.0, 512, 128, 5, -0.25),
+             (0.5, 100, 64, (1 << 33) + 7, 3.0), (0.25, 3_000_000_000, 128, -3, 1.0)]  # fmt: skip
     made = []
     for values in asked[2:] if quick else asked:
-        made.append(
-            Case(
-                f"offset={values[3]} bias={values[4]}",
-                values,
-                dict(zip(("factor", "length", "tile", "offset", "bias"), values)) | {say("bytes", "字节数"): 32},
-            )
-        )
+        found = dict(zip(("factor", "length", "tile", "offset", "bias"), values)) | {say("bytes", "字节数"): 32}
+        made.append(Case(f"offset={values[3]} bias={values[4]}", values, found))
     return made
 
 

@@ -4,12 +4,10 @@ recording on the device's clock.
 
 from __future__ import annotations
 
-import contextlib
 import math
 import random
 import tempfile
 import weakref
-from collections import Counter
 from pathlib import Path
 from unittest import mock
 
@@ -103,9 +101,8 @@ def run_plan(function, args, case):
 def loop_cases(seed, quick):
     """What train launches is drawn for a class: nothing else has as many kernels of that name."""
     draw = np.random.default_rng(seed)
-    counts, kind = (
-        ([int(n) for n in draw.permutation(9)[:5]], str(draw.choice(KINDS))) if seed else ([*range(5)], "relu")
-    )
+    counts = [int(n) for n in draw.permutation(9)[:5]] if seed else [*range(5)]
+    kind = str(draw.choice(KINDS)) if seed else "relu"
     expected = {
         say("calls of train", "train 的调用次数"): 5,
         say("calls of train while one profiler runs", "同一个 profiler 运行期间 train 的调用次数"): 5,
@@ -122,7 +119,7 @@ KINDS = ("relu", "exp", "neg", "abs", "tanh")  # their kernels have these words 
 
 def run_loop(function, args, case):
     x, calls, (counts, kind) = torch.ones(64, 64).npu(), [], args
-    running, under = [], Counter()
+    running, under = [], []
 
     def train():  # each step has another number of kernels: a step that is recorded for another shows
         y = x @ x
@@ -130,23 +127,19 @@ def run_loop(function, args, case):
             y = getattr(y, kind)()
         y.sum()
         calls.append(1)
-        under.update(running[-1:])
+        under.extend(running[-1:])
 
-    with tempfile.TemporaryDirectory() as folder:
-        with noted(running):
-            function(train, folder)
+    with tempfile.TemporaryDirectory() as folder, noted(running):
+        function(train, folder)
         found = sorted(Path(folder).glob("*_ascend_pt"))
         tables = [f / "ASCEND_PROFILER_OUTPUT" / "kernel_details.csv" for f in found]
         rows = pandas.concat([pandas.read_csv(t) for t in tables]) if tables else pandas.DataFrame()
         each = rows.groupby("Step Id").size() if "Step Id" in rows else pandas.Series(dtype=int)
-        theirs = [
-            sum(kind in str(name).lower() for name in rows[rows["Step Id"] == step]["Name"]) for step in each.index
-        ]
+        theirs = [sum(kind in str(n).lower() for n in rows[rows["Step Id"] == step]["Name"]) for step in each.index]
+    together = max(map(under.count, under), default=0)
     return {
         say("calls of train", "train 的调用次数"): len(calls),
-        say("calls of train while one profiler runs", "同一个 profiler 运行期间 train 的调用次数"): max(
-            under.values(), default=0
-        ),
+        say("calls of train while one profiler runs", "同一个 profiler 运行期间 train 的调用次数"): together,
         say("folders", "文件夹个数"): len(found),
         say("recorded steps", "记录的步"): [int(step) for step in each.index],
         say("kernels of a step", "每步的 kernel 数"): [int(n) for n in each],
@@ -154,7 +147,6 @@ def run_loop(function, args, case):
     }
 
 
-@contextlib.contextmanager
 def noted(running):
     """`running` holds the profilers that have begun and not ended, whether by `with` or by start() and stop()."""
     from torch_npu.profiler import profile
@@ -167,8 +159,7 @@ def noted(running):
         running[:] = [one for one in running if one is not self]
         return stop(self, *more)
 
-    with mock.patch.object(profile, "start", begin), mock.patch.object(profile, "stop", end):
-        yield
+    return mock.patch.multiple(profile, start=begin, stop=end)
 
 
 # ---- reading
@@ -371,11 +362,9 @@ def copy_cases(seed, quick):
     for name, count, shape, products, dtype in (
         (say(f"{COPIES} batches of 4 MB", f"{COPIES} 批，每批 4 MB"), COPIES, (WIDTH, WIDTH), 7, torch.float32),
         (say("batches of 1 MB, and little work", "每批 1 MB，计算很短"), many, small, 0, torch.float32),
-        *(  # of a class: a batch may be of any type and have any number of axes
-            (say(f"batches of {str(t)[6:]}, {len(shape)} axes", f"{str(t)[6:]} 的批，{len(shape)} 维"), 7, shape, 0, t)
-            for t, shape in zip(drawn if seed else (), ((64, 8, 32, 32), (1 << 19,)))
-        ),
-    )[: 1 if quick else None]:
+        *((say(f"batches of {str(t)[6:]}, {len(s)} axes", f"{str(t)[6:]} 的批，{len(s)} 维"), 7, s, 0, t)
+          for t, s in zip(drawn if seed else (), ((64, 8, 32, 32), (1 << 19,)))),  # of a class: any type, any axes
+    )[: 1 if quick else None]:  # fmt: skip
         batches = [torch.randint(-2 if dtype.is_signed else 0, 3, shape, generator=g).to(dtype) for _ in range(count)]
         expected = {
             say("results", "结果"): [b.sum() for b in batches],
@@ -383,9 +372,8 @@ def copy_cases(seed, quick):
             say("kernels that begin before their batch is there", "数据到达之前就开始的 kernel"): at_most(0, 0),
             say("times that the host waits", "host 等待的次数"): at_most(1, 0),  # the trial's own, at its end
         }
-        made.append(
-            Case(name, (batches, torch.eye(WIDTH if products else 1), products), expected, tolerance=(1e-5, 1e-3))
-        )
+        weight = torch.eye(WIDTH if products else 1)
+        made.append(Case(name, (batches, weight, products), expected, tolerance=(1e-5, 1e-3)))
     return made
 
 
@@ -490,19 +478,11 @@ def real_cases(seed, quick):
                      ("Conv2D", 60, 12.0, 2), ("TransData", 80, 10.0, 2))  # fmt: skip
     asked = [
         (say("a small table", "一张小表"), _step(800.0, 9000.0, 200.0, 0.0), kernels, (0.9, 0.5)),
-        (
-            say("TransData takes less than another type", "TransData 少于另一类型"),
-            _step(500.0, 300.0, 200.0, 100.0),
-            few,
-            (0.3, 0.375),
-        ),
-        (
-            say("communication and a transpose among the rows", "行中有通信和 Transpose"),
-            _step(500.0, 250.0, 250.0, 400.0),
-            all_kinds,
-            (0.25, 0.3),
-        ),
-    ]
+        (say("TransData takes less than another type", "TransData 少于另一类型"),
+         _step(500.0, 300.0, 200.0, 100.0), few, (0.3, 0.375)),
+        (say("communication and a transpose among the rows", "行中有通信和 Transpose"),
+         _step(500.0, 250.0, 250.0, 400.0), all_kinds, (0.25, 0.3)),
+    ]  # fmt: skip
     made = []
     for name, step, those, expected in asked:
         cores = ["HCCL" if kind.startswith("hcom") else "AI_VECTOR_CORE" for kind in those["Type"]]
@@ -511,8 +491,7 @@ def real_cases(seed, quick):
 
 
 def run_real(function, args, case):
-    waiting, converting = function(args[0].copy(), args[1].copy())
-    return float(waiting), float(converting)
+    return tuple(float(share) for share in function(args[0].copy(), args[1].copy()))
 
 
 def wander(times):
