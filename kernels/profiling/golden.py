@@ -362,7 +362,7 @@ def copy_cases(seed, quick):
     for name, count, shape, products, dtype in (
         (say(f"{COPIES} batches of 4 MB", f"{COPIES} 批，每批 4 MB"), COPIES, (WIDTH, WIDTH), 7, torch.float32),
         (say("batches of 1 MB, and little work", "每批 1 MB，计算很短"), many, small, 0, torch.float32),
-        *((say(f"batches of {str(t)[6:]}, {len(s)} axes", f"{str(t)[6:]} 的批，{len(s)} 维"), 7, s, 0, t)
+        *((say(f"batches of {str(t)[6:]}, {len(s)} axes", f"{str(t)[6:]} 的批，{len(s)} 维"), COPIES, s, 0, t)
           for t, s in zip(drawn if seed else (), ((64, 8, 32, 32), (1 << 19,)))),  # of a class: any type, any axes
     )[: 1 if quick else None]:  # fmt: skip
         batches = [torch.randint(-2 if dtype.is_signed else 0, 3, shape, generator=g).to(dtype) for _ in range(count)]
