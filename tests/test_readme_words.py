@@ -78,3 +78,22 @@ def test_every_symptom_given_as_an_example_is_found(lang):
 def test_what_an_entry_says_of_itself_finds_it(lang):
     lacking = [one.id for one in troubleshooting.troubles(lang) if one not in troubleshooting.look_up(one.what, lang)]
     assert not lacking
+
+
+def test_the_readme_installs_the_torch_that_the_wheel_is_made_with():
+    tested = re.search(r'^tested-torch = "([^"]+)"', (ROOT / "pyproject.toml").read_text(encoding="utf-8"), re.M)[1]
+    assert f"pip install torch=={tested} --index-url" in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_readmes_and_make_lab_say_how_labkit_gets_into_a_terminal():
+    for name in ("README.md", "README.zh.md"):
+        assert "source .venv/bin/activate" in (ROOT / name).read_text(encoding="utf-8")
+    assert 'say("activate"' in (ROOT / "scripts" / "bootstrap.py").read_text(encoding="utf-8")
+
+
+def test_exercises_in_commands_of_the_readmes_are_there():
+    from labkit.exercises.spec import folders
+
+    command = re.compile(r"(?:notebook\.verify|test_workbook\.py -k) ([a-z]\w+)")
+    named_ones = {n for f in READMES for n in command.findall(f.read_text(encoding="utf-8"))}
+    assert named_ones and not named_ones - set(folders())

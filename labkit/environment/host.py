@@ -137,10 +137,7 @@ def torch(facts: Facts) -> Check:
             "torch",
             "WARN",
             "torch.cuda",
-            (
-                "pip uninstall -y torch triton",
-                _torch_install(f"torch=={built_for or _release(version)}"),
-            ),
+            ("pip uninstall -y torch triton", _torch_install(f"torch=={built_for or _release(version)}")),
             version=version,
             cuda=cuda,
         )
