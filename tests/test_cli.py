@@ -279,3 +279,11 @@ def test_verify_names_an_unknown_exercise_without_a_traceback():
         [sys.executable, "-m", "labkit.notebook.verify", "no_such_exercise"], capture_output=True, text=True
     )
     assert done.returncode == 2 and "no_such_exercise" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_a_kernel_without_main_is_named_by_a_path_that_can_be_pasted(repo, monkeypatch, tmp_path):
+    monkeypatch.chdir(repo)
+    assert 'labkit.kernel("kernels/add/add.asc")' in (shown := run("run", "kernels/add/add.asc")).stdout + shown.stderr
+    monkeypatch.chdir(tmp_path)
+    file = repo / "kernels" / "add" / "add.asc"
+    assert f'labkit.kernel("{file}")' in (shown := run("run", str(file))).stdout + shown.stderr
