@@ -6,6 +6,7 @@ Importing it is cheap: every name below is loaded at its first use, so that `lab
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import os
 
 # A torch_npu wheel without CANN makes a plain `import torch` raise; labkit decides itself which device to use.
@@ -53,10 +54,12 @@ __all__ = sorted(_PUBLIC) + ["__version__"]
 
 
 def __getattr__(name: str):
-    try:
+    if name in _PUBLIC:
         module, attribute = _PUBLIC[name]
-    except KeyError:
-        raise AttributeError(f"labkit has no {name!r}; it has {', '.join(sorted(_PUBLIC))}") from None
+    elif not name.startswith("_") and importlib.util.find_spec(f"{__name__}.{name}") is not None:
+        module, attribute = f"{__name__}.{name}", None  # a room: labkit.bench.measure after a plain `import labkit`
+    else:
+        raise AttributeError(f"labkit has no {name!r}; it has {', '.join(sorted(_PUBLIC))}")
     loaded = importlib.import_module(module)
     value = loaded if attribute is None else getattr(loaded, attribute)
     globals()[name] = value

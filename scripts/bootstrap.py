@@ -15,6 +15,7 @@ import importlib.util
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -376,6 +377,8 @@ def main(arguments):
         workbook = ROOT / "workbook" / language()  # a copy to work in: the checkout's notebooks stay as they are
         if run([python, "-m", "labkit", "notebooks", workbook, "--lang", language()], cwd=str(ROOT)).returncode:
             return 1
+        if (python.parent / "activate").exists():  # a conda environment has none, and is active where it is used
+            say("activate", script=shlex.quote(str(python.parent / "activate")))
         say("lab")
         start(python, "-m", "jupyterlab", *(jupyter_arguments() + rest))
     elif command == "test":

@@ -90,6 +90,10 @@ TEXTS = {
         "running as root: JupyterLab is started with --allow-root",
         "以 root 运行：JupyterLab 将以 --allow-root 启动",
     ),
+    "activate": (
+        "for `labkit` and `import labkit` in another terminal: source {script}",
+        "在其他终端中使用 `labkit` 和 `import labkit`：source {script}",
+    ),
     "lab": (
         "JupyterLab starts; open the address below that begins with http://127.0.0.1 (Ctrl-C twice stops it)",
         "JupyterLab 正在启动；请打开下面以 http://127.0.0.1 开头的地址（按两次 Ctrl-C 停止）",

@@ -207,3 +207,83 @@ def test_cmake_dir_is_what_a_shell_sources():
 def test_unknown_names_of_the_clock_are_one_line(command, said):
     shown = runner.invoke(cli.app, ["clock", *command])
     assert shown.exit_code == 1 and said in shown.output and shown.output.count("\n") <= 1
+
+
+@pytest.fixture
+def log(monkeypatch, tmp_path):
+    monkeypatch.setenv("LABKIT_PROGRESS", str(tmp_path / "progress.jsonl"))
+    return tmp_path / "progress.jsonl"
+
+
+def test_next_prints_a_command_for_the_kind_that_it_names(log):
+    from labkit.exercises.order import in_order
+    from labkit.exercises.spec import load
+
+    kinds, passed = set(), []
+    for name in in_order()[:6]:
+        shown = runner.invoke(cli.app, ["next"]).output
+        kinds.add(load(name).kind == "predict")
+        wanted = f"labkit predict {name}" if load(name).kind == "predict" else f"labkit watch {name} {name}."
+        assert name in shown and wanted in shown
+        passed.append(json.dumps({"event": "check", "id": name, "state": "PASS"}))
+        log.write_text("\n".join(passed) + "\n")
+    assert kinds == {True, False}
+
+
+def test_a_prediction_is_answered_in_the_terminal(log):
+    from labkit.exercises.question import answer
+    from labkit.exercises.spec import folders, load
+
+    by_type = {}
+    for name in folders():
+        if load(name).kind == "predict":
+            by_type.setdefault(load(name).answer.type, name)
+    assert set(by_type) == {"number", "text", "choice"}
+    for name in by_type.values():
+        right = answer(load(name))
+        right = right[0] if isinstance(right, (list, tuple)) else right
+        assert "PASS" in (shown := runner.invoke(cli.app, ["predict", name, str(right)])).output and not shown.exit_code
+        following = runner.invoke(cli.app, ["next"]).output.split()[0].rstrip(":")
+        assert following in shown.output, "PASS and next must name the same exercise"
+        assert runner.invoke(cli.app, ["predict", name, "-7"]).exit_code == 1
+    asked = runner.invoke(cli.app, ["predict", by_type["number"]])
+    assert asked.exit_code == 1 and len(asked.output) > 40
+
+
+def test_a_prediction_has_no_file_and_says_what_it_has(log, tmp_path):
+    (tmp_path / "p.txt").write_text("1\n")
+    for words in (["check", "look_result_pipe", str(tmp_path / "p.txt")], ["stub", "look_result_pipe"]):
+        done = run(*words)
+        assert done.returncode == 1 and "labkit predict look_result_pipe ANSWER" in done.stderr
+
+
+def test_a_stub_in_a_terminal_names_commands(log, tmp_path):
+    file = tmp_path / "look_repair.asc"
+    file.write_text(runner.invoke(cli.app, ["stub", "look_repair"]).output)
+    shown = runner.invoke(cli.app, ["check", "look_repair", str(file)]).output
+    assert "labkit hint look_repair" in shown and "labkit.hint" not in shown and "cell" not in shown
+
+
+def test_no_measured_table_is_a_sentence_that_says_how_to_make_one(monkeypatch, tmp_path):
+    from labkit.batch import measured
+
+    monkeypatch.setattr(measured.paths, "repo_root", lambda: tmp_path)
+    for words in ([], [str(tmp_path / "nosuch.csv")]):
+        shown = runner.invoke(cli.app, ["clock", "measured", *words])
+        said = f"{shown.output}{shown.exception}"
+        assert shown.exit_code == 1 and "labkit batch --target npu" in said and "Errno" not in said
+
+
+def test_verify_names_an_unknown_exercise_without_a_traceback():
+    done = subprocess.run(
+        [sys.executable, "-m", "labkit.notebook.verify", "no_such_exercise"], capture_output=True, text=True
+    )
+    assert done.returncode == 2 and "no_such_exercise" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_a_kernel_without_main_is_named_by_a_path_that_can_be_pasted(repo, monkeypatch, tmp_path):
+    monkeypatch.chdir(repo)
+    assert 'labkit.kernel("kernels/add/add.asc")' in (shown := run("run", "kernels/add/add.asc")).stdout + shown.stderr
+    monkeypatch.chdir(tmp_path)
+    file = repo / "kernels" / "add" / "add.asc"
+    assert f'labkit.kernel("{file}")' in (shown := run("run", str(file))).stdout + shown.stderr

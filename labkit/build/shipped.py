@@ -73,6 +73,11 @@ def twin(file: str) -> Path | None:
     return path if path and path.is_file() else None
 
 
+def device_torch() -> str | None:
+    """The version of torch that the device of an installed platform wheel was built for; None without one."""
+    return _manifest().get("torch")
+
+
 def device(torch_version: str) -> Path | None:
     """Path of the simulated device's library for this torch, its local part ("+cpu") included."""
     path = HOME / "labdevice.so"

@@ -124,6 +124,11 @@ def measured(
 
     try:
         rows = [row for name in files or [None] for row in tables.read(Path(name) if name else None)]
+    except FileNotFoundError as error:
+        from labkit import messages
+
+        key = "batch.measured-no-file" if files else "batch.measured-none"
+        raise SystemExit(f"labkit: {messages.text(key, file=error.filename)}") from None
     except (OSError, ValueError) as error:
         raise SystemExit(f"labkit: {error}") from None
     print(tables.show(rows))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Optional
 
 import typer
 
@@ -16,7 +16,55 @@ def stub(exercise: Annotated[str, typer.Argument(help="The exercise's id.")]) ->
     """The part of an exercise that is yours to write: labkit stub ID > mine.asc"""
     import labkit
 
+    _no_prediction(exercise)
     print(labkit.exercise(exercise).stub())
+
+
+@commands.command(context_settings={"ignore_unknown_options": True})  # an answer may be -1
+def predict(
+    exercise: Annotated[str, typer.Argument(help="The prediction's id.")],
+    answer: Annotated[
+        Optional[str], typer.Argument(help="A number, a word or a choice; without it the question.")
+    ] = None,
+) -> None:
+    """Answer a prediction. Exit code 0 on PASS and SKIP, 1 on FAIL and TODO."""
+    import labkit
+
+    if answer is None:
+        print(labkit.exercise(exercise).brief())
+        raise typer.Exit(1)
+    try:
+        result = labkit.predict(exercise, answer)
+    except TypeError:  # no prediction
+        from labkit import messages
+
+        sys.exit(f"labkit: {messages.text('exercise.do-code', id=exercise, ending=_ending(exercise))}")
+    print(_for_terminal(result, exercise))
+    raise typer.Exit(0 if result.state in ("PASS", "SKIP") else 1)
+
+
+def _no_prediction(exercise: str) -> None:
+    """Ends the command where the exercise is a prediction, which has no file, and says how to answer it."""
+    from labkit import messages
+    from labkit.exercises.spec import load
+
+    if load(exercise).kind == "predict":
+        sys.exit(f"labkit: {messages.text('exercise.do-predict', id=exercise)}")
+
+
+def _ending(exercise: str) -> str:
+    from labkit.exercises.spec import load
+    from labkit.exercises.stub import template
+
+    return ".asc" if template(load(exercise)).comment == "//" else ".py"
+
+
+def _for_terminal(result, exercise: str) -> str:
+    """The result, with the commands of a terminal for the calls of a notebook."""
+    from labkit import messages
+
+    text = str(result).replace(messages.text("exercise.todo"), messages.text("exercise.todo-terminal"))
+    return text.replace(f'labkit.hint("{exercise}")', f"`labkit hint {exercise}`")
 
 
 @commands.command()
@@ -25,7 +73,7 @@ def check(
     file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="What `labkit stub` printed, filled in.")],
 ) -> None:
     """Judge your solution. Exit code 0 on PASS and SKIP, 1 on FAIL and TODO."""
-    print(result := _judged(exercise, file))
+    print(_for_terminal(result := _judged(exercise, file), exercise))
     raise typer.Exit(0 if result.state in ("PASS", "SKIP") else 1)
 
 
@@ -37,8 +85,9 @@ def _judged(exercise: str, file: Path):
         source, first_line = source.partition("\n")[2], 2
     try:
         return labkit.check(exercise, source, first_line=first_line)
-    except TypeError as error:  # a prediction: answered in the notebook
-        sys.exit(f"labkit: {error}")
+    except TypeError:
+        _no_prediction(exercise)
+        raise
 
 
 @commands.command()
@@ -53,6 +102,7 @@ def watch(
     import labkit
     from labkit import messages
 
+    _no_prediction(exercise)
     wanted = labkit.exercise(exercise)
     if not file.exists():
         file.write_text(wanted.stub() + "\n", encoding="utf-8")
@@ -65,7 +115,7 @@ def watch(
             now = seen
         if now != seen:
             seen = now
-            print(result := _judged(exercise, file), flush=True)
+            print(_for_terminal(result := _judged(exercise, file), exercise), flush=True)
             if result.state in ("PASS", "SKIP"):
                 return
         time.sleep(every)
@@ -73,17 +123,22 @@ def watch(
 
 @commands.command("next")
 def next_exercise() -> None:
-    """What comes next: the first exercise, in the order of the notebooks, that has not been passed."""
+    """What comes next: the first exercise behind the one passed last, in the order of the notebooks, that is open."""
     import labkit
     from labkit import messages
     from labkit.exercises.order import following, notebook_of
-    from labkit.exercises.progress_log import passed_ones
+    from labkit.exercises.progress_log import last_passed, passed_ones
+    from labkit.exercises.spec import load
 
-    name = following("", passed_ones())
+    name = following(last_passed(), passed_ones())
     if not name:
         print(messages.text("exercise.all-done"))
         return
     print(labkit.exercise(name).status(), *(["notebook " + there] if (there := notebook_of(name)) else []))
+    if load(name).kind == "predict":
+        print(messages.text("exercise.do-predict", id=name))
+    else:
+        print(messages.text("exercise.do-code", id=name, ending=_ending(name)))
 
 
 @commands.command()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from labkit.build import packages
+from labkit.build import packages, shipped
 from labkit.build.compiler import ToolError
 from labkit.environment.facts import Facts
 from labkit.environment.report import Check, check
@@ -110,10 +110,21 @@ def disk(facts: Facts) -> Check:
 # ---- Python packages
 
 
+def _release(version: str | None) -> str:
+    """Without the part behind "+", as an index names it."""
+    return re.sub("[+].*", "", version or "")
+
+
+def _torch_install(requirement: str) -> str:
+    return f"pip install '{requirement}' --index-url https://download.pytorch.org/whl/cpu"
+
+
 def torch(facts: Facts) -> Check:
     wanted, low, high = facts.torch_range()
     version, cuda = facts.version("torch"), facts.torch_cuda()
-    install = f"pip install '{wanted}' --index-url https://download.pytorch.org/whl/cpu"
+    # A platform wheel's device fits one torch: with another it is compiled again.
+    built_for = _release(shipped.device_torch())
+    install = _torch_install(f"torch=={built_for}" if built_for else wanted)
     if version is None:
         return check("torch", "FAIL", "torch.none", install, wanted=wanted)
     have = tuple(int(n) for n in re.findall(r"\d+", version)[:2])
@@ -126,10 +137,7 @@ def torch(facts: Facts) -> Check:
             "torch",
             "WARN",
             "torch.cuda",
-            (
-                "pip uninstall -y torch triton",
-                f"pip install 'torch=={re.sub('[+].*', '', version)}' --index-url https://download.pytorch.org/whl/cpu",
-            ),
+            ("pip uninstall -y torch triton", _torch_install(f"torch=={built_for or _release(version)}")),
             version=version,
             cuda=cuda,
         )

@@ -70,9 +70,10 @@ def _trouble(key: str, entry: dict, lang: str | None) -> Trouble:
 
 
 def look_up(text: str, lang: str | None = None) -> list[Trouble]:
-    """The entries whose id or words the text contains, the one with most of them first; [] where none fits. "lock" is
-    in "locked", not in "block"."""
-    lowered = text.lower()
+    """The entries whose id or words the text contains, or whose own sentence contains the text; the one with most of
+    them first; [] where none fits. "lock" is in "locked", not in "block"."""
+    lowered = text.strip().lower()
+    long_enough = len(lowered.encode()) >= 4  # of an "a" every sentence has one; two Chinese characters are a word
 
     def there(word: str) -> bool:
         begin = "(?<![a-z])" if re.match("[a-z]", word) else ""  # a code may stand behind letters: ret507015
@@ -82,6 +83,7 @@ def look_up(text: str, lang: str | None = None) -> list[Trouble]:
     for trouble in troubles(lang):
         words = messages.tables()[_PREFIX + trouble.id]["words"]
         count = sum(map(there, words)) + 2 * there(trouble.id)
+        count += long_enough and lowered in trouble.what.lower()
         if count:
             found.append((-count, trouble.id, trouble))
     return [trouble for *_, trouble in sorted(found, key=lambda f: f[:2])]

@@ -101,6 +101,11 @@ def passed_ones() -> set[str]:
     return {e["id"] for e in events() if e.get("state") == "PASS"}
 
 
+def last_passed() -> str:
+    """The exercise of the log's last PASS, "" before any: what comes next goes on from there, as PASS says it."""
+    return next((e["id"] for e in reversed(events()) if e.get("state") == "PASS"), "")
+
+
 @dataclass
 class Row:
     """One exercise: state is "" (never tried), TODO, FAIL, SKIP or PASS (ever passed);

@@ -29,7 +29,7 @@ from labkit.exercises.judge import examine
 from labkit.exercises.prediction import examine as examine_prediction
 from labkit.exercises.question import answer, evaluate
 from labkit.exercises.result import Result
-from labkit.exercises.spec import Spec, folders, load, pick
+from labkit.exercises.spec import Spec, SpecError, folders, load, pick
 from labkit.exercises.stub import template
 from labkit.notebook.build import build_variant, chosen
 from labkit.notebook.cells import Variant
@@ -213,6 +213,12 @@ def main(arguments: list[str] | None = None) -> int:
     if asked.notebooks:
         return _notebooks(asked.times)
     wrong = 0
+    try:
+        for name in asked.ids:
+            load(name)
+    except SpecError as error:  # its text says which ids are near
+        print(error, file=sys.stderr)
+        return 2
     for verdict in verify(asked.ids):
         print(verdict, flush=True)
         wrong += not verdict.ok

@@ -58,7 +58,7 @@ def _program_of(path: Path, definitions: dict[str, str], include_dirs: list[str]
         except (cmakefile.CMakeError, NoProgram):
             pass  # the file by itself is a program as well
     if not _has_main(path):
-        raise NoProgram(messages.text("program.no_main", file=path.name))
+        raise NoProgram(messages.text("program.no_main", file=_pasted(path)))
     return _build.of_files([path], definitions, include_dirs)
 
 
@@ -131,3 +131,9 @@ def _only_program(folder: Path, definitions: dict[str, str]) -> str:
     except (FileNotFoundError, cmakefile.CMakeError):
         return "demo"
     return programs[0].name if programs else "demo"
+
+
+def _pasted(path: Path) -> str:
+    """The path as a line that is pasted into Python finds it: from this folder where it lies below, else whole."""
+    here = Path.cwd().resolve()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)

@@ -453,3 +453,12 @@ def test_what_the_doctor_says_of_import_torch_is_true(unusable_torch_npu):
     assert plain.returncode != 0 and "TORCH_DEVICE_BACKEND_AUTOLOAD" in plain.stderr
     env["TORCH_DEVICE_BACKEND_AUTOLOAD"] = "0"
     assert subprocess.run([sys.executable, "-c", "import torch"], env=env).returncode == 0
+
+
+def test_the_torch_that_is_advised_is_the_one_of_the_wheels_device(tmp_path, monkeypatch):
+    from labkit.build import shipped
+
+    machine = Machine(tmp_path, versions={"torch": "2.14.1+cu130"}, torch_cuda="13.0")
+    assert "torch==2.14.1'" in examine(machine)["torch"].mend[-1]
+    monkeypatch.setattr(shipped, "_manifest", lambda: {"torch": "2.13.0+cpu"})
+    assert "torch==2.13.0'" in examine(machine)["torch"].mend[-1]
