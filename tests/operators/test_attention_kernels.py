@@ -207,7 +207,7 @@ def test_the_table():
         best = min(float(r["fused_us"]) for r in rows if all(r[name] == row[name] for name in shape))
         assert float(row["fused_us"]) < 1.1 * best, row
     cross = [float(r["chain_over_fused"]) for r in rows if r["way"] == "attention" and r["head_dim"] == "80"]
-    assert len(cross) == 8 and min(cross) >= 2.8 and sum(gain >= 3 for gain in cross) == 7
+    assert len(cross) == 8 and min(cross) >= 2.9 and sum(gain >= 3 for gain in cross) == 7
     prompts = [r for r in rows if r["way"] == "attention" and r["keys"] == "2048" and r["causal"] == "0"]
     assert float(prompts[0]["least_us"]) > 0.5 * float(prompts[0]["fused_us"])  # half of the cube's peak
     assert all(float(r["sdpa_over_fused"]) > 1 for r in chosen if r["head_dim"] == "80")
