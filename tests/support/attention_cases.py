@@ -65,7 +65,7 @@ def paged(sequences, heads, kv_heads, dim, page, lengths, dtype, seed=0):
 
 def prompt(sequences, heads, kv_heads, rows, keys, dim, masked, dtype, seed=0):
     """(q, k, v, mask, causal)."""
-    q = values((sequences, heads, rows, dim), dtype, seed, 80.0 if masked == "steep" else 2.0)
+    q = values((sequences, heads, rows, dim), dtype, seed, 30.0 if masked == "steep" else 2.0)
     k, v = (values((sequences, kv_heads, keys, dim), dtype, i, 1.0) for i in (1, 2))
     mask = None
     if masked == "bool":
