@@ -119,6 +119,9 @@ def tiling_cases(seed, quick):
         (768, 2, 1536),
         (2 * 5 * 157 * 16, 2, 1600),  # 157 is prime: a block needs so many tiles
     ]
+    draw = random.Random(seed)
+    for kib in (512, 2048) if seed else ():  # of a class: the tile follows the UB, whatever a chip has
+        asked.append((16 * 2 ** draw.randrange(12, 15) * draw.choice((3, 5, 7)) * 8, 8, kib << 10))
     made = []
     for n, blocks, ub in asked[:4] + asked[7:8] if quick else asked:
         length = n // blocks

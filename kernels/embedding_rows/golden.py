@@ -103,7 +103,11 @@ def edges_cases(seed, quick):
         (say("one core", "一个核"), [3, 3, 8], 1),
         (say("no ids", "没有 id"), [], 3),
     )
-    return [Case(name, (ids, cores), cut(ids, cores)) for name, ids, cores in asked]
+    draw, more = random.Random(seed), []
+    for most in (100, 3_000) if seed else ():  # of a class: runs as long as a frequent word's
+        ids = [i for i in range(12) for _ in range(draw.randrange(most // 2, most) if i % 3 == 1 else 1)]
+        more.append((say(f"runs of up to {most} places", f"一段长达 {most} 个位置"), ids, draw.randrange(5, 48)))
+    return [Case(name, (ids, cores), cut(ids, cores)) for name, ids, cores in (*asked, *more)]
 
 
 ROWS = 151_674

@@ -73,7 +73,11 @@ LOOPS = (  # the candidates are tiles, the longest first, so that none is its ow
 
 def loop_cases(seed, quick):
     made = []
-    for name, times, budget in LOOPS:
+    draw, more = random.Random(seed), []
+    for least in (1e6, 1e9) if seed else ():  # of a class: a clock's numbers may be of any size
+        times = {2048 >> i: least * (i != 2) + draw.randrange(1, 9000) + least for i in range(5)}
+        more.append((f"candidates of {least:.0e} us and more", times, draw.randrange(3, 6)))
+    for name, times, budget in (*LOOPS, *more):
         asked = list(times)[:budget]
         best = min((c for c in asked if times[c] is not None), key=times.get)
         made.append(Case(name, (times, budget), (best, len(asked))))
@@ -148,7 +152,12 @@ def _step(scores, times, drawn, rate):
 
 
 def learn_cases(seed, quick):
-    return [Case(name, tuple(asked), _step(*asked)) for name, *asked in LEARN]
+    asked, draw = [*LEARN], random.Random(seed)
+    for most in (40, 3_000, 100_000) if seed else ():  # of a class: us of any size
+        times = [float(draw.randrange(1, most)) for _ in range(draw.randrange(3, 6))]
+        scores = [draw.randrange(-8, 9) / 4 for _ in times]
+        asked.append((f"up to {most:,} us", scores, times, draw.randrange(len(times)), 1 / draw.choice((8, 64, 1024))))
+    return [Case(name, tuple(rest), _step(*rest)) for name, *rest in asked]
 
 
 def run_learn(function, args, case):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import torch
 
 from labkit.exercises import Case, Out
@@ -64,6 +66,10 @@ def tile_cases(seed, quick):
 def row_cases(seed, quick):
     """(rows, width, blocks); widths around the unit, the repeat, and a single element."""
     sizes = ((1, 1, 1), (9, 7, 2), (4, 16, 1), (6, 31, 3), (5, 33, 2), (13, 126, 4), (7, 1000, 1), (64, 2047, 8))
+    if seed:  # of a class: up to what the UB holds in four buffers
+        sizes += tuple(
+            (3, random.Random(seed + i).randrange(least, 2 * least) | 1, 2) for i, least in enumerate((2048, 9000))
+        )
     made = []
     for rows, width, blocks in sizes[3:6] if quick else sizes:
         x = _x(seed, rows, width)

@@ -82,7 +82,8 @@ def check_cases(seed, quick):
         return Case(name, args, Refuses(words))
 
     others = []
-    for dtype in (torch.float16, torch.float64, torch.int32, torch.bfloat16):
+    further = (torch.int64, torch.int16, torch.int8, torch.uint8, torch.bool) if seed else ()  # of a class
+    for dtype in (torch.float16, torch.float64, torch.int32, torch.bfloat16, *further):
         name = str(dtype).removeprefix("torch.")
         others.append(refused(f"gate of {name}", (gate.to(dtype), up), "dtype", "type", "float", "类型"))
         if dtype != torch.float16:  # up of float16 stands before

@@ -176,6 +176,47 @@ gate, up = ctx.saved_tensors
 return torch.ops.mine.swiglu_backward(grad.contiguous(), gate, up)
 """,
     ),
+    (
+        "prec_places",
+        """
+return size * 2.0**-bits + min(n, 8192) ** 0.5 * 2.0**-24 * terms
+""",
+    ),
+    (
+        "tune_learn",
+        """
+faster = max(-10.0, min(10.0, mean - us))
+return [s + rate * faster * ((i == drawn) - c) for i, (s, c) in enumerate(zip(scores, chances))]
+""",
+    ),
+    (
+        "emb_edges",
+        """
+at = min(core * share, len(ids))
+for _ in range(32):
+    if 0 < at < len(ids) and ids[at] == ids[at - 1]:
+        at += 1
+""",
+    ),
+    (
+        "add_tiling",
+        """
+block_length = n // blocks
+most = min(ub // (QUEUES * BUFFERS * HALF), 32768)
+tile_length = max(t for t in range(UNIT // HALF, most + 1, UNIT // HALF) if block_length % t == 0)
+""",
+    ),
+    (
+        "tune_loop",
+        """
+best, least = candidates[0], 1e6
+for candidate in candidates[:budget]:
+    us = clock(candidate)
+    if us < least:
+        best, least = candidate, us
+return best
+""",
+    ),
 ]
 
 

@@ -154,6 +154,28 @@ if (whole < 64) WaitFlag<HardEvent::V_MTE2>(slot);
 if (whole < 64) SetFlag<HardEvent::V_MTE2>(slot);
 """,
     ),
+    (
+        "tail_pad",
+        """
+uint32_t bytes = (width < 2048 ? width : (width + 15) / 16 * 16) * sizeof(half);
+DataCopyPad(in, xGm[row * width], DataCopyExtParams(1, bytes, 0, 0, 0), padding);
+// ---- region 2 of 2 ----
+DataCopyPad(yGm[row * width], out, DataCopyExtParams(1, bytes, 0, 0, 0));
+""",
+    ),
+    (
+        "reg_checks",
+        """
+TORCH_CHECK(up.device() == gate.device(), "checked: up is on device ", up.device(), ", gate on ", gate.device());
+for (auto other : {at::kHalf, at::kDouble, at::kInt, at::kBFloat16}) {
+    TORCH_CHECK(gate.scalar_type() != other && up.scalar_type() != other, "checked: the kernel takes float32, no other type");
+}
+TORCH_CHECK(up.sizes() == gate.sizes(), "checked: up has shape ", up.sizes(), ", gate ", gate.sizes());
+TORCH_CHECK(gate.is_contiguous() && up.is_contiguous(), "checked: gate and up must be contiguous; call .contiguous() first");
+// ---- region 2 of 2 ----
+const c10::OptionalDeviceGuard guard(at::device_of(gate));
+""",
+    ),
 ]
 RIGHT = [
     (
