@@ -12,7 +12,7 @@ from labkit.figures import Figure, compare_timelines
 from labkit.figures.svg import absent, plain
 from labkit.figures.words import size_text, time_text
 from labkit.launch.record import PIPES, LaunchRecord
-from labkit.messages import text
+from labkit.messages import aligned, text
 
 
 @dataclass(frozen=True, repr=False)
@@ -25,13 +25,7 @@ class Comparison:
 
     def __str__(self) -> str:
         table = [("", *self.labels, text("compare.ratio")), *self.rows]
-        widths = [max(len(row[i]) for row in table) for i in range(4)]
-        return "\n".join(
-            "  ".join(
-                cell.ljust(w) if i == 0 else cell.rjust(w) for i, (cell, w) in enumerate(zip(row, widths))
-            ).rstrip()
-            for row in table
-        )
+        return "\n".join(aligned(table, numbers=True))
 
     __repr__ = __str__
 

@@ -149,10 +149,12 @@ class Progress:
         return [head, *body]
 
     def __str__(self) -> str:
-        cells = self._cells()
-        widths = [max(len(row[c]) for row in cells) for c in range(len(cells[0]))]
-        lines = ["  ".join(cell.ljust(w) for cell, w in zip(row, widths)).rstrip() for row in cells]
-        return "\n".join([*lines, messages.text("progress.total", passed=self.passed, total=len(self.rows))])
+        return "\n".join(
+            [
+                *messages.aligned(self._cells()),
+                messages.text("progress.total", passed=self.passed, total=len(self.rows)),
+            ]
+        )
 
     __repr__ = __str__
 

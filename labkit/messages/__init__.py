@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import os
 import string
+import unicodedata
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -100,3 +102,22 @@ def after(key: str, rest: str) -> str:
 
 def has(key: str) -> bool:
     return key in tables()
+
+
+# ---- tables of text, in a terminal, where a Chinese character is two cells wide
+
+
+def cells(text: str) -> int:
+    """How wide `text` is."""
+    return sum(2 if unicodedata.east_asian_width(ch) in "WF" else 1 for ch in text)
+
+
+def aligned(rows: Sequence[Sequence[str]], numbers: bool = False) -> list[str]:
+    """A line for each row, two blanks between columns. numbers: all columns but the first stand right."""
+    widths = [max(map(cells, column)) for column in zip(*rows, strict=True)]
+    lines = []
+    for row in rows:
+        blanks = [" " * (width - cells(cell)) for cell, width in zip(row, widths)]
+        padded = [b + c if numbers and i else c + b for i, (c, b) in enumerate(zip(row, blanks))]
+        lines.append("  ".join(padded).rstrip())
+    return lines

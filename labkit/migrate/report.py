@@ -17,7 +17,7 @@ import torch
 
 from labkit import chips
 from labkit.figures.words import percent, size_text
-from labkit.messages import text
+from labkit.messages import aligned, text
 from labkit.migrate.needs import Needs, needs
 from labkit.migrate.recording import Call, record
 from labkit.migrate.risks import Risk, risks
@@ -104,10 +104,9 @@ class Assessment:
         ] or [text("migrate.no-risk")]
 
     def __str__(self) -> str:
-        rows = self._rows()
-        widths = [max(len(row[c]) for row in rows) for c in range(len(rows[0]))]
-        table = ["  ".join(cell.ljust(w) for cell, w in zip(row, widths)).rstrip() for row in rows]
-        return "\n".join([*self._facts(), "", *table, "", *(f"- {line}" for line in self._risk_lines())])
+        return "\n".join(
+            [*self._facts(), "", *aligned(self._rows()), "", *(f"- {line}" for line in self._risk_lines())]
+        )
 
     __repr__ = __str__
 

@@ -15,7 +15,7 @@ from math import comb
 import numpy as np
 import polars as pl
 
-from labkit.messages import text
+from labkit.messages import aligned, text
 from labkit.trace import find_steps, idle, model
 from labkit.trace.finding import time
 from labkit.trace.reporting import Page, _html_table, _page
@@ -277,8 +277,7 @@ class Comparison(Page):
         lines = [*self.said(), "", *self._changes()]
         for title, heads, rows in self._tables():
             cut = [[c if len(c) <= 60 else c[:59] + "…" for c in row] for row in [heads, *rows]]
-            wide = [max(len(row[i]) for row in cut) for i in range(len(heads))]
-            lines += ["", title, *("  " + "  ".join(c.ljust(w) for c, w in zip(row, wide)).rstrip() for row in cut)]
+            lines += ["", title, *(f"  {line}" for line in aligned(cut))]
         return "\n".join(lines)
 
     __str__ = __repr__ = lambda self: self.text()
