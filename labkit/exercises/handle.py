@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -145,11 +146,11 @@ def given_code(spec: Spec) -> Shown:
         body.append(
             f"<b title='{html.escape(mark)}' style='border-left:3px solid currentColor'>{text}</b>" if mine else text
         )
-    code = "\n".join(body)
+    code, summary = "\n".join(body), re.sub("`([^`]+)`", r"<code>\1</code>", html.escape(title))
     return Shown(
         f"{title}\n" + "\n".join(plain),
-        f"<details open><summary>{html.escape(title)}</summary><pre "
-        f"style='max-height:28em;overflow:auto;line-height:1.3;{CODE}'>{code}</pre></details>",
+        f"<details open><summary>{summary}</summary><pre "
+        f"style='max-height:60em;overflow:auto;line-height:1.3;{CODE}'>{code}</pre></details>",
     )
 
 
