@@ -122,7 +122,10 @@ class NpuAllocator final : public DeviceAllocatorBase {
 public:
     c10::DataPtr allocate(size_t bytes) override { return allocate_block(bytes, current_device()); }
     c10::DeleterFnPtr raw_deleter() const override { return &free_block; }
-    void copy_data(void* to, const void* from, size_t bytes) const override { std::memcpy(to, from, bytes); }
+    void copy_data(void* to, const void* from, size_t bytes) const override {
+        std::memcpy(to, from, bytes);
+        arena().mark_written(to);
+    }
 #if LABKIT_TORCH >= 209  // what torch.accelerator.memory_*() asks for
     bool initialized() override { return true; }
     void emptyCache(c10::MempoolId_t = {0, 0}) override { arena().empty_cache(); }
