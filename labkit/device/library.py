@@ -23,6 +23,9 @@ MEMORY_FIELDS = (
     "ooms",
     "active",
     "active_peak",
+    "requested_peak",
+    "blocks_peak",
+    "segments_peak",
 )
 
 

@@ -142,8 +142,13 @@ public:
         out.active_bytes[0].current = int64_t(s.active);
         out.active_bytes[0].peak = int64_t(s.active_peak);
         out.requested_bytes[0].current = int64_t(s.requested);
+        out.requested_bytes[0].peak = int64_t(s.requested_peak);
         out.allocation[0].current = int64_t(s.blocks);
+        out.allocation[0].peak = int64_t(s.blocks_peak);
+        out.allocation[0].allocated = int64_t(s.allocations);
+        out.allocation[0].freed = int64_t(s.frees);
         out.segment[0].current = int64_t(s.segments);
+        out.segment[0].peak = int64_t(s.segments_peak);
         out.num_alloc_retries = int64_t(s.retries);
         out.num_ooms = int64_t(s.ooms);
         return out;
