@@ -216,7 +216,8 @@ void Arena::adopt(void* p) {
 void Arena::tell(const Block& block, bool freed) const {
     if (!observer_) return;
     const MemoryStats& s = pools_[size_t(block.device)].stats;
-    observer_->changed({uint64_t(block.start), block.size, s.allocated, s.reserved, block.device, freed});
+    observer_->changed(
+        {uint64_t(block.start), block.size, s.allocated, s.reserved, block.device, block.pool->stream, freed});
 }
 
 Arena::Block* Arena::at(const void* p) const {

@@ -57,10 +57,11 @@ struct BadFork : std::exception {
     const char* what() const noexcept override { return "npu used in a forked process"; }
 };
 
-// A block that has become a tensor's memory, or has gone; the totals right after it.
+// A block that has become a tensor's memory, or has gone; the totals right after it. stream: the one that it was made
+// for, whoever frees it.
 struct MemoryChange {
     uint64_t address, bytes, allocated, reserved;
-    int device;
+    int device, stream;
     bool freed;
 };
 class MemoryObserver {

@@ -237,8 +237,8 @@ void Recorder::ordered(bool waits, int device, int stream, double issued, double
 void Recorder::changed(const MemoryChange& c) {
     std::lock_guard<std::recursive_mutex> lock(mutex_);
     if (!on_ || !room(memory.size())) return;
-    memory.push_back({c.address, c.bytes, c.allocated, c.reserved, c.device, current_stream(c.device), innermost(),
-                      stamp(), c.freed, 0});
+    memory.push_back(
+        {c.address, c.bytes, c.allocated, c.reserved, c.device, c.stream, innermost(), stamp(), c.freed, 0});
 }
 
 }  // namespace labdev
