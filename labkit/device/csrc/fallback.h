@@ -53,7 +53,7 @@ public:
         ask(facts_, arguments(), cost_.call);
         if (facts_.bags) {
             const Tensor &table = argument(0).toTensor(), &which = argument(1).toTensor();
-            cost_.rows = double(which.numel() * table.size(1)) * double(table.element_size());
+            cost_.rows = double(which.numel()) * size_of(table, 1) * double(table.element_size());
         }
         take_arguments();
         if (wide_) widen();
