@@ -96,6 +96,12 @@ inline std::string in_units(size_t bytes) {
     std::abort();
 }
 
+// First of all, whatever works on device memory: in a forked child that memory is the parent's, and a write would be
+// seen there. What needs new memory is refused by the arena itself.
+inline void no_fork() {
+    if (arena().forked()) raise(BadFork());
+}
+
 // ---- device memory
 
 inline void free_block(void* p) { arena().free(p); }

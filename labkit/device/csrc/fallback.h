@@ -45,6 +45,7 @@ public:
     }
 
     void run() {
+        if (!facts_.view) no_fork();  // a view touches no memory
         TORCH_CHECK_NOT_IMPLEMENTED(
             target_.hasComputedKernelForDispatchKey(c10::DispatchKey::CPU), "Could not run '", op_.operator_name(),
             "' with arguments from the 'PrivateUse1' (npu) backend: it has no "

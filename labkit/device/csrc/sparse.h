@@ -19,6 +19,7 @@ public:
     explicit SparseCall(const c10::OperatorHandle& op, Stack* stack) : op_(op), stack_(stack) {}
 
     void run() {
+        no_fork();
         const auto& schema = op_.schema();
         OpFacts room;
         const OpFacts& facts = facts_of(op_, room);
