@@ -41,6 +41,13 @@ inline int known(c10::DeviceIndex device) {  // else Error
     return device;
 }
 inline int index_of(c10::Device device) { return device.has_index() ? device.index() : current_device(); }
+// The device that somebody wishes for: the arena and the clock look for it in a list, by its number.
+inline int known(c10::Device device) { return known(c10::DeviceIndex(index_of(device))); }
+inline int known_stream(const c10::Stream& s) {  // else Error
+    known(s.device_index());
+    TORCH_CHECK(s.id() >= 0 && s.id() <= INT16_MAX, "npu: there is no stream ", s.id());
+    return int(s.id());
+}
 
 // ---- errors
 
@@ -136,7 +143,7 @@ public:
     bool initialized() override { return true; }
     void emptyCache(c10::MempoolId_t = {0, 0}) override { arena().empty_cache(); }
     void recordStream(const c10::DataPtr& p, c10::Stream stream) override {
-        arena().record_stream(p.get(), int(stream.id()));
+        arena().record_stream(p.get(), known_stream(stream));
     }
     c10::CachingDeviceAllocator::DeviceStats getDeviceStats(c10::DeviceIndex device) override {
         const MemoryStats s = arena().stats(known(device));

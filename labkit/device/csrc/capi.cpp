@@ -18,7 +18,7 @@ std::string& last_error() {
 
 bool valid(int device) { return device >= 0 && device < virtual_clock().devices(); }
 
-// A stream's handle, as guard.h makes it; null is the current device's stream 0.
+// A stream's handle, as guard.h makes it; null is the current device's stream 0. valid: else it is nobody's.
 int device_of(const void* stream) { return stream ? int(uintptr_t(stream) >> 32) : labdev::current_device(); }
 int stream_of(const void* stream) {
     return int(std::clamp<int64_t>(int64_t(uintptr_t(stream) & 0xFFFFFFFF) - 1, 0, int64_t(INT16_MAX) + 1));
@@ -227,6 +227,7 @@ void lab_set_rank(int rank, int size) { labdev::rank_of_process() = {rank, size}
 
 // Work.wait(): the current stream waits for the collectives on these bytes; null: for all that are under way.
 void lab_land(int device, const void* begin, uint64_t bytes) {
+    if (!valid(device)) return;
     if (begin) virtual_clock().land(device, labdev::current_stream(device), begin, size_t(bytes));
     else virtual_clock().land_all(device, labdev::current_stream(device));
 }
@@ -278,7 +279,7 @@ double lab_launch_fused(const char* name, const LabSpan* spans, int count, const
 }
 // The same on a stream given by its handle (see guard.h), through the host queue or bypassing it.
 void lab_launch_on(const void* stream, const char* name, double device_ns, double bytes, int queued) {
-    if (!valid(device_of(stream))) return;
+    if (!valid(stream)) return;
     virtual_clock().launch(device_of(stream), stream_of(stream),
                            {virtual_clock().intern(name), labdev::Engine::Cores, length(device_ns), bytes, 0},
                            queued != 0);
@@ -302,12 +303,12 @@ const char* lab_kernel_launch(int adapter, const char* kernel, uint32_t blocks, 
 // How many operators wait in the host queue in front of a stream; the newest one's name is lab_record_name(*last).
 uint32_t lab_waiting(const void* stream, uint32_t* last) {
     *last = 0;
-    if (!valid(device_of(stream))) return 0;
+    if (!valid(stream)) return 0;
     *last = virtual_clock().last_queued(device_of(stream), stream_of(stream));
     return virtual_clock().waiting(device_of(stream), stream_of(stream));
 }
 void lab_drain(const void* stream) {
-    if (valid(device_of(stream))) virtual_clock().drain(device_of(stream), stream_of(stream));
+    if (valid(stream)) virtual_clock().drain(device_of(stream), stream_of(stream));
 }
 // Noise on every time from now on; levels in the order of NoiseLevels, null switches it off.
 void lab_noise(uint64_t seed, const double* levels) {

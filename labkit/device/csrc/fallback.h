@@ -101,7 +101,7 @@ private:
                 });
             }
         }
-        device_ = device_ >= 0 ? device_ : wanted ? index_of(*wanted) : current_device();
+        device_ = device_ >= 0 ? device_ : wanted ? known(*wanted) : current_device();
         TORCH_CHECK(!(host_tensor && !aliases_.pairs().empty()),
                     "Expected all tensors to be on the same device, but found at least two devices, npu:", device_,
                     " and cpu! (in ", op_.operator_name(), ")");

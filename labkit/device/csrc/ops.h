@@ -186,7 +186,7 @@ inline bool same_kind(const Tensor& self, const Tensor& from) {
 inline void record_stream(Tensor& self, c10::Stream stream) {
     TORCH_CHECK(stream.device() == self.device(), "record_stream: the stream is on ", stream.device(),
                 ", the tensor on ", self.device());
-    arena().record_stream(self.storage().data(), int(stream.id()));
+    arena().record_stream(self.storage().data(), known_stream(stream));
 }
 
 }  // namespace labdev::ops

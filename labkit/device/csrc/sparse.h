@@ -29,7 +29,7 @@ public:
         for (size_t i = 0; i < schema.arguments().size(); ++i) {
             c10::IValue& v = (*stack_)[first + i];
             if (v.isDevice() && v.toDevice().type() == kNpu) {
-                device_ = index_of(v.toDevice());
+                device_ = known(v.toDevice());
                 v = c10::Device(c10::DeviceType::CPU);
                 continue;
             }
