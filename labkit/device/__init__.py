@@ -189,8 +189,17 @@ def reset_clock() -> None:
     lib().lab_reset_clock()
 
 
+def _length(call: str, us: float) -> None:
+    if not 0 <= us < 1e15:  # the last one: thirty years
+        from labkit import messages
+
+        raise ValueError(messages.text("device.no_time", call=call, us=us))
+
+
 def launch(name: str, device_us: float, bytes: float = 0, flops: float = 0) -> None:
-    """Charges the clock for a kernel that ran outside PyTorch, on the current stream of the current device."""
+    """Charges the clock for a kernel that ran outside PyTorch, on the current stream of the current device.
+    Raises ValueError for a time that is none: negative, infinite, not a number."""
+    _length("launch", device_us)
     lib().lab_launch(name.encode(), device_us * 1e3, bytes, flops)
 
 
@@ -219,5 +228,7 @@ def held_l2(tensor) -> float:
 
 
 def host_work(us: float) -> None:
-    """Lets the host be busy for `us` microseconds of virtual time: data loading, say, which the clock does not see."""
+    """Lets the host be busy for `us` microseconds of virtual time: data loading, say, which the clock does not see.
+    Raises ValueError for a time that is none: negative, infinite, not a number."""
+    _length("host_work", us)
     lib().lab_host_work(us * 1e3)

@@ -23,6 +23,9 @@ MEMORY_FIELDS = (
     "ooms",
     "active",
     "active_peak",
+    "requested_peak",
+    "blocks_peak",
+    "segments_peak",
 )
 
 
@@ -148,6 +151,7 @@ _SIGNATURES = {  # name: (result, arguments)
     "lab_recorder_stop": (None, []),
     "lab_recorder_forget": (None, []),
     "lab_recorder_on": (c_int, []),
+    "lab_recorder_own": (c_int, [c_void_p]),
     "lab_recorder_push": (None, [c_char_p, c_int]),
     "lab_recorder_pop": (None, []),
     "lab_recorder_numbers": (None, [ctypes.POINTER(c_uint64), ctypes.POINTER(c_double)]),

@@ -45,10 +45,13 @@ def memory_stats(device=None) -> dict[str, int]:
         "reserved_bytes.all.current": m["reserved"],
         "reserved_bytes.all.peak": m["reserved_peak"],
         "requested_bytes.all.current": m["requested"],
+        "requested_bytes.all.peak": m["requested_peak"],
         "allocation.all.current": m["blocks"],
+        "allocation.all.peak": m["blocks_peak"],
         "allocation.all.allocated": m["allocations"],
         "allocation.all.freed": m["frees"],
         "segment.all.current": m["segments"],
+        "segment.all.peak": m["segments_peak"],
         "num_alloc_retries": m["retries"],
         "num_ooms": m["ooms"],
         "num_oom_rejections": m["ooms"],  # torch_npu's name for those that it refuses before the card does

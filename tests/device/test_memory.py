@@ -89,6 +89,32 @@ def test_results_of_operators_are_counted():
     assert "reserved" in torch.npu.memory_summary()
 
 
+@pytest.mark.skipif(not hasattr(torch.accelerator, "memory_stats"), reason="torch 2.9")
+def test_counts_have_peaks_and_totals_too():
+    def asked():
+        npu, accelerator = torch.npu.memory_stats(), torch.accelerator.memory_stats()
+        same = {name: n for name, n in npu.items() if name in accelerator}
+        assert {name: accelerator[name] for name in same} == same, "both say the same of what both know"
+        return accelerator
+
+    torch.npu.reset_peak_memory_stats()
+    before = asked()
+    some = [torch.empty(30 * MIB, dtype=torch.uint8, device="npu") for _ in range(3)]
+    during = asked()
+    del some
+    torch.npu.empty_cache()
+    after = asked()
+    for name, more in (("allocation", 3), ("segment", 3), ("requested_bytes", 90 * MIB)):
+        assert after[f"{name}.all.peak"] == during[f"{name}.all.current"] == before[f"{name}.all.current"] + more, name
+        assert after[f"{name}.all.current"] == before[f"{name}.all.current"], name
+    assert after["allocation.all.allocated"] - before["allocation.all.allocated"] == 3
+    assert after["allocation.all.freed"] - before["allocation.all.freed"] == 3
+    torch.npu.reset_peak_memory_stats()
+    now = asked()
+    for name in ("allocation", "segment", "requested_bytes"):
+        assert now[f"{name}.all.peak"] == now[f"{name}.all.current"], name
+
+
 def test_what_an_operator_made_itself_is_in_the_peak():
     """nonzero() gets memory before its size is known: its result counts once it is a tensor's, also in the peak."""
     x = torch.ones(1 << 20, device="npu")

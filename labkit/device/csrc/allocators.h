@@ -41,6 +41,13 @@ inline int known(c10::DeviceIndex device) {  // else Error
     return device;
 }
 inline int index_of(c10::Device device) { return device.has_index() ? device.index() : current_device(); }
+// The device that somebody wishes for: the arena and the clock look for it in a list, by its number.
+inline int known(c10::Device device) { return known(c10::DeviceIndex(index_of(device))); }
+inline int known_stream(const c10::Stream& s) {  // else Error
+    known(s.device_index());
+    TORCH_CHECK(s.id() >= 0 && s.id() <= INT16_MAX, "npu: there is no stream ", s.id());
+    return int(s.id());
+}
 
 // ---- errors
 
@@ -96,6 +103,12 @@ inline std::string in_units(size_t bytes) {
     std::abort();
 }
 
+// First of all, whatever works on device memory: in a forked child that memory is the parent's, and a write would be
+// seen there. What needs new memory is refused by the arena itself.
+inline void no_fork() {
+    if (arena().forked()) raise(BadFork());
+}
+
 // ---- device memory
 
 inline void free_block(void* p) { arena().free(p); }
@@ -122,12 +135,15 @@ class NpuAllocator final : public DeviceAllocatorBase {
 public:
     c10::DataPtr allocate(size_t bytes) override { return allocate_block(bytes, current_device()); }
     c10::DeleterFnPtr raw_deleter() const override { return &free_block; }
-    void copy_data(void* to, const void* from, size_t bytes) const override { std::memcpy(to, from, bytes); }
+    void copy_data(void* to, const void* from, size_t bytes) const override {
+        std::memcpy(to, from, bytes);
+        arena().mark_written(to);
+    }
 #if LABKIT_TORCH >= 209  // what torch.accelerator.memory_*() asks for
     bool initialized() override { return true; }
     void emptyCache(c10::MempoolId_t = {0, 0}) override { arena().empty_cache(); }
     void recordStream(const c10::DataPtr& p, c10::Stream stream) override {
-        arena().record_stream(p.get(), int(stream.id()));
+        arena().record_stream(p.get(), known_stream(stream));
     }
     c10::CachingDeviceAllocator::DeviceStats getDeviceStats(c10::DeviceIndex device) override {
         const MemoryStats s = arena().stats(known(device));
@@ -139,8 +155,13 @@ public:
         out.active_bytes[0].current = int64_t(s.active);
         out.active_bytes[0].peak = int64_t(s.active_peak);
         out.requested_bytes[0].current = int64_t(s.requested);
+        out.requested_bytes[0].peak = int64_t(s.requested_peak);
         out.allocation[0].current = int64_t(s.blocks);
+        out.allocation[0].peak = int64_t(s.blocks_peak);
+        out.allocation[0].allocated = int64_t(s.allocations);
+        out.allocation[0].freed = int64_t(s.frees);
         out.segment[0].current = int64_t(s.segments);
+        out.segment[0].peak = int64_t(s.segments_peak);
         out.num_alloc_retries = int64_t(s.retries);
         out.num_ooms = int64_t(s.ooms);
         return out;

@@ -120,7 +120,9 @@ void Arena::count(Device& device, const Block& block) {
     s.active += block.size;
     s.active_peak = std::max(s.active_peak, s.active);
     s.requested += block.asked;
+    s.requested_peak = std::max(s.requested_peak, s.requested);
     ++s.blocks;
+    s.blocks_peak = std::max(s.blocks_peak, s.blocks);
     ++s.allocations;
     tell(block, false);
 }
@@ -214,7 +216,8 @@ void Arena::adopt(void* p) {
 void Arena::tell(const Block& block, bool freed) const {
     if (!observer_) return;
     const MemoryStats& s = pools_[size_t(block.device)].stats;
-    observer_->changed({uint64_t(block.start), block.size, s.allocated, s.reserved, block.device, freed});
+    observer_->changed(
+        {uint64_t(block.start), block.size, s.allocated, s.reserved, block.device, block.pool->stream, freed});
 }
 
 Arena::Block* Arena::at(const void* p) const {
@@ -322,6 +325,7 @@ Arena::Block* Arena::grow(Device& device, int index, Pool& pool, size_t size) {
     device.stats.reserved += bytes;
     device.stats.reserved_peak = std::max(device.stats.reserved_peak, device.stats.reserved);
     ++device.stats.segments;
+    device.stats.segments_peak = std::max(device.stats.segments_peak, device.stats.segments);
     return new Block{start, bytes, 0, &pool, nullptr, nullptr, index};
 }
 
@@ -416,6 +420,9 @@ void Arena::reset_peak(int device) {
     s.allocated_peak = s.allocated;
     s.reserved_peak = s.reserved;
     s.active_peak = s.active;
+    s.requested_peak = s.requested;
+    s.blocks_peak = s.blocks;
+    s.segments_peak = s.segments;
 }
 
 void Arena::empty_cache() {

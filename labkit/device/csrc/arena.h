@@ -28,6 +28,7 @@ struct MemoryStats {
     uint64_t blocks = 0, segments = 0;
     uint64_t allocations = 0, frees = 0, retries = 0, ooms = 0;
     uint64_t active = 0, active_peak = 0;  // allocated, and freed while a stream of record_stream still works on it
+    uint64_t requested_peak = 0, blocks_peak = 0, segments_peak = 0;
 };
 
 struct BlockInfo {
@@ -56,10 +57,11 @@ struct BadFork : std::exception {
     const char* what() const noexcept override { return "npu used in a forked process"; }
 };
 
-// A block that has become a tensor's memory, or has gone; the totals right after it.
+// A block that has become a tensor's memory, or has gone; the totals right after it. stream: the one that it was made
+// for, whoever frees it.
 struct MemoryChange {
     uint64_t address, bytes, allocated, reserved;
-    int device;
+    int device, stream;
     bool freed;
 };
 class MemoryObserver {

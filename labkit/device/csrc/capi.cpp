@@ -18,9 +18,15 @@ std::string& last_error() {
 
 bool valid(int device) { return device >= 0 && device < virtual_clock().devices(); }
 
-// A stream's handle, as guard.h makes it; null is the current device's stream 0.
+// A stream's handle, as guard.h makes it; null is the current device's stream 0. valid: else it is nobody's.
 int device_of(const void* stream) { return stream ? int(uintptr_t(stream) >> 32) : labdev::current_device(); }
-int stream_of(const void* stream) { return std::max(0, int(uintptr_t(stream) & 0xFFFFFFFF) - 1); }
+int stream_of(const void* stream) {
+    return int(std::clamp<int64_t>(int64_t(uintptr_t(stream) & 0xFFFFFFFF) - 1, 0, int64_t(INT16_MAX) + 1));
+}
+bool valid(const void* stream) { return valid(device_of(stream)) && stream_of(stream) <= INT16_MAX; }
+
+// A length of time: what is none (negative, infinite, not a number) would stay in the clock until it is reset.
+double length(double ns) { return ns > 0 && ns < 1e18 ? ns : 0; }
 
 struct RateName {
     const char* name;
@@ -221,6 +227,7 @@ void lab_set_rank(int rank, int size) { labdev::rank_of_process() = {rank, size}
 
 // Work.wait(): the current stream waits for the collectives on these bytes; null: for all that are under way.
 void lab_land(int device, const void* begin, uint64_t bytes) {
+    if (!valid(device)) return;
     if (begin) virtual_clock().land(device, labdev::current_stream(device), begin, size_t(bytes));
     else virtual_clock().land_all(device, labdev::current_stream(device));
 }
@@ -231,7 +238,7 @@ void lab_land(int device, const void* begin, uint64_t bytes) {
 void lab_launch(const char* name, double device_ns, double bytes, double flops) {
     const int device = labdev::current_device();
     virtual_clock().launch(device, labdev::current_stream(device),
-                           {virtual_clock().intern(name), labdev::Engine::Cores, device_ns, bytes, flops});
+                           {virtual_clock().intern(name), labdev::Engine::Cores, length(device_ns), bytes, flops});
 }
 // Charges one kernel that does the work of several operators, on the current stream: `busy` ns of computing on `cores`
 // cores, while its arguments and results pass the L2. A product's way in from the L2 is in its `busy`.
@@ -257,11 +264,12 @@ double lab_launch_fused(const char* name, const LabSpan* spans, int count, const
     const labdev::Rates& rates = virtual_clock().rates();
     const labdev::CostModel model(rates);
     const labdev::Traffic t = virtual_clock().with_l2(device, [&](labdev::L2& l2) { return labdev::pass(l2, call); });
-    labdev::Parts p{parts[0], parts[1], 0, parts[2], parts[3]};
+    const double cores = parts[3] > 0 ? parts[3] : 1;  // it divides
+    labdev::Parts p{parts[0], parts[1], 0, parts[2], cores};
     const bool cube = engine != int(labdev::Engine::Vector);
     p.moved = cube ? model.moving({t.missed, 0, 0, t.back}, 1e9) : model.moving(t, p.cores);
     const double hidden = std::min(p.busy, p.moved) * (cube ? rates.exposed : 0);
-    const double ns = p.fixed + p.begin + std::max(p.busy, p.moved) + hidden;
+    const double ns = length(p.fixed + p.begin + std::max(p.busy, p.moved) + hidden);
     const double found[] = {t.missed, t.held, t.written, t.back};
     std::copy(found, found + 4, traffic);
     virtual_clock().launch(
@@ -271,9 +279,10 @@ double lab_launch_fused(const char* name, const LabSpan* spans, int count, const
 }
 // The same on a stream given by its handle (see guard.h), through the host queue or bypassing it.
 void lab_launch_on(const void* stream, const char* name, double device_ns, double bytes, int queued) {
-    if (!valid(device_of(stream))) return;
+    if (!valid(stream)) return;
     virtual_clock().launch(device_of(stream), stream_of(stream),
-                           {virtual_clock().intern(name), labdev::Engine::Cores, device_ns, bytes, 0}, queued != 0);
+                           {virtual_clock().intern(name), labdev::Engine::Cores, length(device_ns), bytes, 0},
+                           queued != 0);
 }
 // ---- launches from an operator's C++ side (twin/include/torch_npu)
 
@@ -294,12 +303,12 @@ const char* lab_kernel_launch(int adapter, const char* kernel, uint32_t blocks, 
 // How many operators wait in the host queue in front of a stream; the newest one's name is lab_record_name(*last).
 uint32_t lab_waiting(const void* stream, uint32_t* last) {
     *last = 0;
-    if (!valid(device_of(stream))) return 0;
+    if (!valid(stream)) return 0;
     *last = virtual_clock().last_queued(device_of(stream), stream_of(stream));
     return virtual_clock().waiting(device_of(stream), stream_of(stream));
 }
 void lab_drain(const void* stream) {
-    if (valid(device_of(stream))) virtual_clock().drain(device_of(stream), stream_of(stream));
+    if (valid(stream)) virtual_clock().drain(device_of(stream), stream_of(stream));
 }
 // Noise on every time from now on; levels in the order of NoiseLevels, null switches it off.
 void lab_noise(uint64_t seed, const double* levels) {
@@ -308,7 +317,7 @@ void lab_noise(uint64_t seed, const double* levels) {
 }
 double lab_host_ns() { return virtual_clock().host(); }
 double lab_busy_until_ns(int device) { return valid(device) ? virtual_clock().busy_until(device) : 0; }
-void lab_host_work(double ns) { virtual_clock().spend(ns); }
+void lab_host_work(double ns) { virtual_clock().spend(length(ns)); }
 // The L2: forget what it holds; find it empty at every operator from now on (a benchmark's choice); note that a kernel
 // launched by other means has passed over these bytes; how many of them it holds.
 void lab_clear_l2() { virtual_clock().clear_l2(); }

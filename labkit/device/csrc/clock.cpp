@@ -211,7 +211,9 @@ bool VirtualClock::idle(int device, int id) {
     std::unique_lock<std::mutex> lock(mutex_);
     const double begin = host_;
     const double end = host_ += rates_.host_api;  // a loop that polls advances the clock, so it ends
-    const bool done = stream(device, id).busy <= end;
+    Stream& s = stream(device, id);
+    const bool done = s.busy <= end;
+    if (done) s.drained = s.issued;  // what the device has done has left the host's queue
     lock.unlock();
     tell(Api::QueryStream, begin, end, 0, device, id);
     return done;
@@ -250,9 +252,14 @@ bool VirtualClock::query(const Event& event) {
     std::unique_lock<std::mutex> lock(mutex_);
     const double begin = host_;
     const double end = host_ += rates_.host_api;
+    const bool done = !event.recorded || event.time <= end;
+    if (done && event.recorded) {
+        Stream& s = stream(event.device, event.stream);
+        s.drained = std::max(s.drained, event.issued);
+    }
     lock.unlock();
     tell(Api::QueryEvent, begin, end, 0, event.device, event.stream);
-    return !event.recorded || event.time <= end;
+    return done;
 }
 
 void VirtualClock::synchronize(const Event& event) {

@@ -87,6 +87,7 @@ inline std::optional<Collective> meet(const c10::IValue& group, double ready, do
 }
 
 inline void collective(const c10::OperatorHandle& op, Stack* stack) {
+    no_fork();
     const auto arguments = torch::jit::last(*stack, op.schema().arguments().size());
     const Contribution mine = contribution(arguments);
     const std::string& name = op.schema().name();

@@ -57,24 +57,30 @@ inline Operand operand_of(const Tensor& t, bool reads, bool writes) {
 // result, or `all` where the result does not say it.
 struct Flops { double depth = 0, all = 0; };
 
+// What is asked before the operator itself has looked at its arguments. 0 for a dimension that is not there: the
+// operator says so, in its own words.
+inline double size_of(const Tensor& t, int64_t d) {
+    return t.defined() && t.dim() > (d < 0 ? -d - 1 : d) ? double(t.size(d)) : 0;
+}
+
 // Two products for each pair of a query and a key; of a causal mask's pairs half are left out.
 inline double attention_flops(const Tensor& query, const Tensor& key, const Tensor& value, bool causal) {
-    const double rows = double(query.numel()) / double(std::max<int64_t>(1, query.size(-1)));
-    const double pairs = rows * double(key.size(-2)) * (causal ? 0.5 : 1);
-    return 2.0 * pairs * double(query.size(-1) + value.size(-1));
+    const double depth = size_of(query, -1), rows = double(query.numel()) / std::max(1.0, depth);
+    const double pairs = rows * size_of(key, -2) * (causal ? 0.5 : 1);
+    return 2.0 * pairs * (depth + size_of(value, -1));
 }
 
 // `args` are the operator's arguments, in the order of its schema.
 inline Flops product_flops(const OpFacts& facts, c10::ArrayRef<c10::IValue> args) {
     auto t = [&](size_t i) -> const Tensor& { return args[i].toTensor(); };
     auto channel = [](const Tensor& weight) {  // elements of the kernel of one channel
-        return double(weight.numel()) / double(std::max<int64_t>(1, weight.size(0)));
+        return double(weight.numel()) / std::max(1.0, size_of(weight, 0));
     };
     switch (facts.product) {
     case Product::None: return {};
-    case Product::First: return {double(t(0).size(-1))};   // mm, bmm, dot
-    case Product::Second: return {double(t(1).size(-1))};  // addmm, baddbmm, addmv: argument 0 is added
-    case Product::SumOfBatch: return {double(t(1).size(0) * t(1).size(-1))};
+    case Product::First: return {size_of(t(0), -1)};   // mm, bmm, dot
+    case Product::Second: return {size_of(t(1), -1)};  // addmm, baddbmm, addmv: argument 0 is added
+    case Product::SumOfBatch: return {size_of(t(1), 0) * size_of(t(1), -1)};
     case Product::Convolution: {
         const bool transposed = args[6].toBool();
         return transposed ? Flops{0, 2.0 * double(t(0).numel()) * channel(t(1))} : Flops{channel(t(1))};

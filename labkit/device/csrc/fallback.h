@@ -45,6 +45,7 @@ public:
     }
 
     void run() {
+        if (!facts_.view) no_fork();  // a view touches no memory
         TORCH_CHECK_NOT_IMPLEMENTED(
             target_.hasComputedKernelForDispatchKey(c10::DispatchKey::CPU), "Could not run '", op_.operator_name(),
             "' with arguments from the 'PrivateUse1' (npu) backend: it has no "
@@ -53,7 +54,7 @@ public:
         ask(facts_, arguments(), cost_.call);
         if (facts_.bags) {
             const Tensor &table = argument(0).toTensor(), &which = argument(1).toTensor();
-            cost_.rows = double(which.numel() * table.size(1)) * double(table.element_size());
+            cost_.rows = double(which.numel()) * size_of(table, 1) * double(table.element_size());
         }
         take_arguments();
         if (wide_) widen();
@@ -100,7 +101,7 @@ private:
                 });
             }
         }
-        device_ = device_ >= 0 ? device_ : wanted ? index_of(*wanted) : current_device();
+        device_ = device_ >= 0 ? device_ : wanted ? known(*wanted) : current_device();
         TORCH_CHECK(!(host_tensor && !aliases_.pairs().empty()),
                     "Expected all tensors to be on the same device, but found at least two devices, npu:", device_,
                     " and cpu! (in ", op_.operator_name(), ")");

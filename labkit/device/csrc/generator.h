@@ -149,10 +149,10 @@ struct NpuHooks final : at::PrivateUse1HooksInterface {
     }
 
     const at::Generator& getDefaultGenerator(c10::DeviceIndex device) const override {
-        return default_generator(device < 0 ? current_device() : device);
+        return default_generator(device < 0 ? current_device() : known(device));
     }
     at::Generator getNewGenerator(c10::DeviceIndex device = -1) const override {
-        const int i = device < 0 ? current_device() : device;
+        const int i = device < 0 ? current_device() : known(device);
         return hand_out_default() ? default_generator(i) : new_generator(i);
     }
 

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <utility>
 
 #include "allocators.h"
 #include "clock.h"
@@ -46,25 +47,24 @@ struct NpuGuard final : c10::impl::DeviceGuardImplInterface {
     }
 
     // ---- streams
-    static int known_stream(const Stream& s) {
-        known(s.device_index());
-        TORCH_CHECK(s.id() >= 0 && s.id() <= INT16_MAX, "npu: there is no stream ", s.id());
-        return int(s.id());
-    }
     static Stream stream(int device, int64_t id) { return Stream(Stream::UNSAFE, npu_device(device), id); }
     Stream getStream(c10::Device device) const noexcept override {
         const int i = index_of(device);
         return stream(i, current_stream(i));
     }
-    Stream getDefaultStream(c10::Device device) const override { return stream(index_of(device), 0); }
+    Stream getDefaultStream(c10::Device device) const override { return stream(known(device), 0); }
     Stream getStreamFromGlobalPool(c10::Device device, bool = false) const override { return getNewStream(device); }
     Stream getNewStream(c10::Device device, int = 0) const override {
-        const int i = index_of(device);
+        const int i = known(device);
         return stream(i, virtual_clock().new_stream(i));
     }
-    Stream exchangeStream(Stream next) const noexcept override {
+    // Releases of PyTorch differ in whether this may throw; where it may not, no stream becomes current.
+    static constexpr bool kThrows = !noexcept(
+        std::declval<const c10::impl::DeviceGuardImplInterface&>().exchangeStream(std::declval<Stream>()));
+    Stream exchangeStream(Stream next) const noexcept(!kThrows) override {
         const Stream old = getStream(next.device());
-        set_current_stream(next.device_index(), int(next.id()));
+        if (kThrows || (next.id() >= 0 && next.id() <= INT16_MAX))
+            set_current_stream(next.device_index(), known_stream(next));
         return old;
     }
     bool queryStream(const Stream& s) const override { return virtual_clock().idle(s.device_index(), known_stream(s)); }

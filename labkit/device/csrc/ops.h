@@ -121,6 +121,7 @@ inline double charge_link(int device, bool in, double bytes, const Tensor& what)
 }
 
 inline Tensor copy_from(const Tensor& from, const Tensor& to, bool non_blocking) {
+    no_fork();
     const bool from_npu = is_npu(from), to_npu = is_npu(to);
     if (from_npu) land(from);
     if (to_npu) land(to);
@@ -162,6 +163,7 @@ inline Tensor copy_from_and_resize(const Tensor& from, const Tensor& to) {
 }
 
 inline at::Scalar item(const Tensor& self) {
+    no_fork();
     TORCH_CHECK(!shapes_only(), texts()["device.shapes_only"]);
     const int device = self.device().index();
     land(self);
@@ -184,7 +186,7 @@ inline bool same_kind(const Tensor& self, const Tensor& from) {
 inline void record_stream(Tensor& self, c10::Stream stream) {
     TORCH_CHECK(stream.device() == self.device(), "record_stream: the stream is on ", stream.device(),
                 ", the tensor on ", self.device());
-    arena().record_stream(self.storage().data(), int(stream.id()));
+    arena().record_stream(self.storage().data(), known_stream(stream));
 }
 
 }  // namespace labdev::ops

@@ -1,6 +1,7 @@
 #include "recorder.h"
 
 #include <algorithm>
+#include <cstring>
 #include <type_traits>
 
 namespace labdev {
@@ -8,6 +9,8 @@ namespace {
 constexpr size_t kMost = 1 << 23;  // events of a kind: 1 GB of the largest; what comes later is counted as lost
 constexpr int kStamps = 500;       // ns that ranges of one moment may take together, less than any call of the device
 constexpr char kOwn[] = "profiler::_record_function";  // how record_function enters: no operator of the program
+
+bool own(const char* name) { return std::strncmp(name, kOwn, sizeof kOwn - 1) == 0; }
 
 std::string one_argument(const c10::IValue& v) {
     if (v.isTensor()) return v.toTensor().defined() ? described(v.toTensor()) : "None";
@@ -165,8 +168,7 @@ void Recorder::close(int64_t range) {
 
 std::unique_ptr<at::ObserverContext> Recorder::begins(const at::RecordFunction& fn) {
     Recorder& r = one();
-    if (!r.on_ || Hidden::inside() || std::char_traits<char>::compare(fn.name(), kOwn, sizeof kOwn - 1) == 0)
-        return nullptr;
+    if (!r.on_ || Hidden::inside() || own(fn.name())) return nullptr;
     std::shared_ptr<torch::CapturedTraceback> stack;
     // outside the lock: it takes Python's
     if (r.wishes_ & Stack) stack = torch::CapturedTraceback::gather(true, false, false);
@@ -237,8 +239,8 @@ void Recorder::ordered(bool waits, int device, int stream, double issued, double
 void Recorder::changed(const MemoryChange& c) {
     std::lock_guard<std::recursive_mutex> lock(mutex_);
     if (!on_ || !room(memory.size())) return;
-    memory.push_back({c.address, c.bytes, c.allocated, c.reserved, c.device, current_stream(c.device), innermost(),
-                      stamp(), c.freed, 0});
+    memory.push_back(
+        {c.address, c.bytes, c.allocated, c.reserved, c.device, c.stream, innermost(), stamp(), c.freed, 0});
 }
 
 }  // namespace labdev
@@ -253,6 +255,7 @@ void lab_recorder_start(int wishes) { Recorder::one().start(wishes); }
 void lab_recorder_stop() { Recorder::one().stop(); }
 void lab_recorder_forget() { Recorder::one().forget(); }
 int lab_recorder_on() { return Recorder::one().on(); }
+int lab_recorder_own(const char* name) { return labdev::own(name); }  // whether a range of that name is left out
 void lab_recorder_push(const char* name, int kind) { Recorder::one().push(name, labdev::RangeKind(kind)); }
 void lab_recorder_pop() { Recorder::one().pop(); }
 // How many ranges, tasks, calls, changes of memory, texts, stacks, lost events and threads; the times of both ends.

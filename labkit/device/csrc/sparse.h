@@ -19,6 +19,7 @@ public:
     explicit SparseCall(const c10::OperatorHandle& op, Stack* stack) : op_(op), stack_(stack) {}
 
     void run() {
+        no_fork();
         const auto& schema = op_.schema();
         OpFacts room;
         const OpFacts& facts = facts_of(op_, room);
@@ -28,7 +29,7 @@ public:
         for (size_t i = 0; i < schema.arguments().size(); ++i) {
             c10::IValue& v = (*stack_)[first + i];
             if (v.isDevice() && v.toDevice().type() == kNpu) {
-                device_ = index_of(v.toDevice());
+                device_ = known(v.toDevice());
                 v = c10::Device(c10::DeviceType::CPU);
                 continue;
             }
