@@ -14,7 +14,7 @@ from drawn import one_in
 from places import REPO
 
 from labkit import bench
-from labkit.bench.lies import cache, figures, judging, mismatch, rates, reading, tables, words
+from labkit.bench.lies import cache, figures, judging, mismatch, rates, reading, tables, turns, words
 from labkit.bench.lies.reading import says
 
 if sys.version_info >= (3, 11):
@@ -338,6 +338,35 @@ def test_threads_that_measure_at_once_are_known():
     assert watch._crossed([region(1, 0, 30, 1), region(1, 1, 2, 2), region(2, 20, 25, 3)]) == {
         (("a.py", 1),), (("a.py", 3),)
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "apart, waited, first, found",
+    [(0.0, 1, 19.3, True), (5.0, 1, 19.3, False), (0.0, 0, 19.3, False), (0.0, 1, 18.4, False)],
+)
+def test_the_first_of_two_behind_a_wait_pays_for_its_launch(monkeypatch, apart, waited, first, found):
+    """apart: us between the end of the one and the begin of the other, where a wait may be."""
+    one, other = [], []
+    for start in (0.0, 40.0, 80.0):
+        alike = {"kind": "event", "host_us": 18.0, "busy_us": 4.4}
+        one.append(sample(start=start, value_us=first, waits_between=waited if start else 0, **alike))
+        other.append(sample(start=start + 18.0 + apart, value_us=18.2, waits_between=1, **alike))
+    monkeypatch.setattr(turns, "_turns", lambda c: [(one, other)])
+    assert bool(list(turns.drained(case("")))) is found
+    other[:] = [r | {"busy_us": 6.0} for r in other]  # they do other work: the difference may be that
+    assert not list(turns.drained(case("")))
+
+
+@pytest.mark.parametrize(
+    "report, said",
+    [
+        ("reading it back and waiting for the device are part of that time", True),
+        ("the wait is in the figure", True),
+        ("the device waits in a queue", False),
+    ],
+)
+def test_a_wait_that_is_part_of_the_time(report, said):
+    assert bool(reading.says(words.COUNTED, report)) is said
 
 
 STEPS = """

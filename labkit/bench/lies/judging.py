@@ -457,6 +457,6 @@ def _ordered(c: Case) -> Iterator[Finding]:
 
 _RULES = (
     _first_runs, _unsynchronised, _waits, _nothing, mismatched, _inside, restored, cache.warmed, _coarse, _spread,
-    _dropped, _one_shape, _ordered, turns.behind, rates.overstated, rates.unconverted, rates.undropped,
+    _dropped, _one_shape, _ordered, turns.behind, turns.drained, rates.overstated, rates.unconverted, rates.undropped,
     figures.impossible,
 )  # fmt: skip

@@ -10,6 +10,7 @@ from labkit.bench.lies.case import Case, Finding, Observed, inputs_shared, pairs
 from labkit.bench.lies.reading import Text
 
 SWITCHES = 3  # a comparison in turn changes sides at least so often
+_SAME = 0.02  # of the kernels' time: two that do the same on the device
 _AHEAD = 0.03  # of a sample: what the second of two in turn finds in the L2, where the first finds nothing
 
 
@@ -61,4 +62,18 @@ def behind(c: Case) -> Iterator[Finding]:
         first, second = (cache.share_held(c, side) for side in (one, other))
         if first is not None and second is not None and first < cache.HALF and second >= cache.HELD:
             yield c.find("order", other[0]["line"], "finds", first=100 * first, second=100 * second)
+            return
+
+
+def drained(c: Case) -> Iterator[Finding]:
+    """In turn, from the same events: does the first one always begin behind a wait, on a device that has nothing to do,
+    and the second where the first ends? Their kernels take the same time; the first pays for the launch."""
+    for one, other in _turns(c):
+        joined = all(abs(a["start"] + a["host_us"] - b["start"]) < 1e-3 for a, b in zip(one, other))
+        if not joined or any(r["kind"] != "event" for r in (*one, *other)) or not all(r["waits_between"] for r in one[1:]):
+            continue
+        busy, busy2 = (median(r["busy_us"] for r in side) for side in (one, other))
+        us, us2 = (median(r["value_us"] for r in side) for side in (one, other))
+        if abs(busy - busy2) <= _SAME * busy2 and us - us2 > _AHEAD * us2:
+            yield c.find("order", other[0]["line"], "drained", first=us, second=us2, busy=busy2)
             return

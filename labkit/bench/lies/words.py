@@ -87,6 +87,7 @@ WAITED = (
 COUNTED = (
     r"\b(wait|sync)\w*( \w+){0,4} (is |are )?(included|counted)\b"
     r"|\binclud\w* (the |its |their |all |a |one )?(wait|sync)"  # as "wait included"
+    r"|\b(wait|sync)\w*( \w+){0,4} (is|are) (in|part of) (it|each|every|the|that|this)\b"
     r"|(?<!one )(?<!single )\b(wait|sync)\w* (after|behind|following) (each|every) "
 )
 # What is no time of a call, to which its wait belongs: the device's own time, or a rate.
