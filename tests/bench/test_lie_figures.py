@@ -311,6 +311,8 @@ def test_a_check_of_the_results_inside_a_sample(called, checks):
     [
         ("very_first_call_ms_not_in_samples", True),
         ("捕获（主机时钟，一次性）", True),
+        ("capture_once_ms", True),
+        ("capture is paid once", True),
         ("call_ms", False),
         ("捕获器", False),
     ],

@@ -70,7 +70,11 @@ def drained(c: Case) -> Iterator[Finding]:
     and the second where the first ends? Their kernels take the same time; the first pays for the launch."""
     for one, other in _turns(c):
         joined = all(abs(a["start"] + a["host_us"] - b["start"]) < 1e-3 for a, b in zip(one, other))
-        if not joined or any(r["kind"] != "event" for r in (*one, *other)) or not all(r["waits_between"] for r in one[1:]):
+        if (
+            not joined
+            or any(r["kind"] != "event" for r in (*one, *other))
+            or not all(r["waits_between"] for r in one[1:])
+        ):
             continue
         busy, busy2 = (median(r["busy_us"] for r in side) for side in (one, other))
         us, us2 = (median(r["value_us"] for r in side) for side in (one, other))

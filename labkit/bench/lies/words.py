@@ -117,7 +117,7 @@ ONCE = (
     r"|(first|cold|opening|initial) (call|start|run|launch|step|iteration|use|invocation|execution|request|result)"
     r"|compil\w*(/\w+)? (is |are )?(included|inside|counted)"
     r"|warm.?up (time|cost|took|takes)"
-    r"|captur\w* (time|cost|takes?|took)|(time|cost) (to|of) captur"
+    r"|captur\w* (time|cost|takes?|took)|(time|cost) (to|of) captur|captur\w*( \w+){0,3} once\b"
     r"|(编译|捕获)[^\n。；;]{0,12}(时间|耗时|时钟|一次)|首次|第一次"
 )
 
