@@ -117,6 +117,7 @@ OF_TWENTY = "e n q r s v w x y z aa af ag ah ai al am an ao ap aq ar as at au"
         ("p", 12, 24),
         ("rt", 0, 24),
         ("ru", 0, 24),
+        ("rv", 0, 24),
         *((n, 12, 8) for n in OF_TWENTY.split()),
     ],
 )
