@@ -85,11 +85,20 @@ class Event(torch.Event):
         made = super().__new__(
             cls, torch.device("npu"), enable_timing=enable_timing, blocking=blocking, interprocess=interprocess
         )
-        made._timing = bool(enable_timing)
+        made._timing, made._device = bool(enable_timing), None
         return made
 
+    @property
+    def device(self) -> torch.device | None:
+        """The device of the stream that it was recorded in; None before."""
+        if self._device is None and lib().lab_event_time(self.event_id) >= 0:  # recorded by a torch.Stream
+            return super().device
+        return self._device
+
     def record(self, stream=None) -> None:
-        super().record(current_stream() if stream is None else stream)
+        stream = current_stream() if stream is None else stream
+        super().record(stream)
+        self._device = stream.device
 
     def wait(self, stream=None) -> None:
         super().wait(current_stream() if stream is None else stream)
@@ -102,7 +111,8 @@ class Event(torch.Event):
     def elapsed_time(self, end_event: "Event") -> float:
         """Modelled milliseconds of device time between two recorded events; waits for both, as torch_npu does.
 
-        Raises ValueError for events without enable_timing, RuntimeError for events that were not recorded.
+        Raises ValueError for events without enable_timing, RuntimeError for events that were not recorded, or on two
+        devices.
         """
         # torch.Event.elapsed_time takes no subclass of torch.Event (2.13), hence by the events' handles.
         if not (self._timing and getattr(end_event, "_timing", True)):
@@ -110,6 +120,8 @@ class Event(torch.Event):
         start, end = (lib().lab_event_time(event.event_id) for event in (self, end_event))
         if start < 0 or end < 0:
             raise RuntimeError("Both events must be recorded before calculating elapsed time.")
+        if self.device is not None and getattr(end_event, "device", self.device) != self.device:
+            raise RuntimeError(messages.text("device.events_apart", start=self.device, end=end_event.device))
         for event in (self, end_event):
             lib().lab_event_synchronize(event.event_id)
         return (end - start) * 1e-6

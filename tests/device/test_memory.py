@@ -272,6 +272,32 @@ assert x.grad.device.index == 1
     assert run.returncode == 0, run.stderr.strip().splitlines()[-1] + "\n" + run.stderr
 
 
+def test_sparse_tensors_and_events_of_another_device():
+    code = """
+import labkit.device, torch
+x = torch.tensor([[0.0, 1, 0], [2, 0, 3]], device="npu:1")
+places = torch.tensor([[0, 1], [1, 0]])
+host = torch.sparse_coo_tensor(places, torch.ones(2), (2, 2), check_invariants=True)
+for made in (x.to_sparse(), x.to_sparse_csr(), x.to_sparse() * 2, host.to("npu:1"), host.to("npu:0").to("npu:1"),
+             torch.sparse_coo_tensor(places, torch.ones(2), (2, 2), device="npu:1"),
+             torch.sparse_coo_tensor((2, 2), device="npu:1")):
+    assert made.device.index == made.values().device.index == 1 if made.layout == torch.sparse_csr else made.device.index == 1, made
+assert (x.to_sparse() * 2).to_dense().cpu().tolist() == [[0, 2, 0], [4, 0, 6]]
+ends = [torch.npu.Event(enable_timing=True) for _ in range(3)]
+assert ends[0].device is None
+for event, device in zip(ends, (0, 0, 1)):
+    with torch.npu.device(device):
+        event.record()
+assert [event.device.index for event in ends] == [0, 0, 1]
+assert ends[0].elapsed_time(ends[1]) >= 0
+try: print(ends[0].elapsed_time(ends[2]))
+except RuntimeError as e: assert "npu:0 and npu:1" in str(e), e
+else: raise AssertionError("a time between two devices")
+"""
+    run = python(code, LABKIT_NPUS="2")
+    assert run.returncode == 0, run.stderr.strip().splitlines()[-1] + "\n" + run.stderr
+
+
 def test_the_cache_of_one_device_is_given_up_for_another():
     """The devices share this machine's memory and the lab's addresses."""
     code = """

@@ -84,6 +84,8 @@ private:
     // The same tensor on the other side: its parts are converted.
     Tensor converted(const Tensor& t, bool to_cpu) {
         using c10::DispatchKey;
+        // An empty sparse tensor takes the current device, whatever its parts are on.
+        const c10::OptionalDeviceGuard there(to_cpu ? std::nullopt : std::make_optional(npu_device(device_)));
         if (t.is_sparse()) {
             const auto* from = coo(t);
             Tensor made = at::detail::make_tensor<at::SparseTensorImpl>(
@@ -144,9 +146,26 @@ private:
 
 inline void sparse(const c10::OperatorHandle& op, Stack* stack) { SparseCall(op, stack).run(); }
 
+// What makes a sparse tensor on the device that it is given; made() is one of ATen's own.
+template <auto made, class Signature> struct OnItsDevice;
+template <auto made, class Result, class... A> struct OnItsDevice<made, Result(A...)> {
+    static Result call(A... a) {
+        std::optional<at::Device> device;
+        auto look = [&](const auto& one) {
+            if constexpr (std::is_same_v<std::decay_t<decltype(one)>, std::optional<at::Device>>) device = one;
+        };
+        (look(a), ...);
+        const c10::OptionalDeviceGuard there(device);
+        return made(a...);
+    }
+};
+
 inline void add_sparse(torch::Library& m) {
-    m.impl("_sparse_coo_tensor_with_dims", TORCH_FN(at::native::new_with_dims_sparse));
-    m.impl("_sparse_coo_tensor_with_dims_and_tensors", TORCH_FN(at::native::new_with_dims_and_tensor_sparse_symint));
+    using namespace at::native;
+    m.impl("_sparse_coo_tensor_with_dims", &OnItsDevice<&new_with_dims_sparse, decltype(new_with_dims_sparse)>::call);
+    m.impl(
+        "_sparse_coo_tensor_with_dims_and_tensors",
+        &OnItsDevice<&new_with_dims_and_tensor_sparse_symint, decltype(new_with_dims_and_tensor_sparse_symint)>::call);
 }
 
 }  // namespace labdev
