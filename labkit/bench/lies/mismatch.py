@@ -17,7 +17,7 @@ _SWITCHES = 6  # two that change sides at least so often are measured in turn
 
 
 def mismatched(c: Case) -> Iterator[Finding]:
-    on_host = [r for r in c.regions if r["on_host"] and not r["kernels"] and not r["copies"]]
+    on_host = [r for r in c.regions if r["on_host"] and not r["kernels"] and not r["copies"] and not r["graphs"]]
     about_device = says(words.DEVICE, c.claims) or c.text.words & {"npu", "cuda", "torch_npu"}
     if on_host and about_device and not says(words.CPU, c.claims):
         r = on_host[-1]
