@@ -49,7 +49,8 @@ WARM = (
     r"|fits?[ _](in[ _])?(the[ _])?l2"
     r"|\bl2( cache)?( is| stays)?:? (warm|hot)|cache( is| stays)? (warm|hot)|热"
     r"|\b(never|not|without) (leav\w*|out of) (the )?l2\b"
-    r"|\b(HBM|DRAM|main memory) (has|plays|takes|had) no (part|role|share)|\bnot? \w*( the)? (HBM|DRAM)('s)? (traffic|bandwidth|rate)"
+    r"|\b(HBM|DRAM|main memory) (has|plays|takes|had) no (part|role|share)"
+    r"|\bnot? \w*( the)? (HBM|DRAM)('s)? (traffic|bandwidth|rate)"
     r"|\b(HBM|DRAM|main memory) (is|was) not (touched|involved|read|reached|needed)"
     r"|(served|fed|answered) (by|from|out of) (the )?l2\b|\bl2 to l2\b"
 )
@@ -180,7 +181,10 @@ ALIKE = (  # said outright
     r"|\bdrop.in\b|\b(two|both|either) (implementations?|ways|versions|forms|spellings)\b|等价|相同的"
 )
 # Parameters that a step leaves alone on purpose.
-FROZEN = r"fr(ee|o)z|\bLoRA\b|adapter|trainable|fine.?tun|(subset|part|half|share|some) of (the |its )?(param|weight|tensor)|head only|冻结|微调"
+FROZEN = (
+    r"fr(ee|o)z|\bLoRA\b|adapter|trainable|fine.?tun|head only|冻结|微调"
+    r"|(subset|part|half|share|some) of (the |its )?(param|weight|tensor)"
+)
 FEWER = r"\btop.?k\b|\bk largest|\bselect|\breduc|\bsort|\bmask|前 ?k|排序"  # results of which one needs fewer
 CONTRAST = r"\bwith (and|or|vs\.?|versus) without\b|\bcost of (the )?(bias|mask|dropout|affine|scale)|causal (and|vs)"
 # What follows a number that is no size.
@@ -241,6 +245,7 @@ EVERY = (
     r"|适用于(任何|所有)(形状|大小|尺寸)"
 )
 PREPARES = r"\bpin(ning|s\b|_memory)|\bload(er|ing)|\bprepar|preprocess|\bconver(t|sion)|锁页|预处理"
+SUSTAINED = r"\bsustain|\bsoak|持续"
 RATE = r"(tokens?|samples?|images?|steps?|requests?|sequences?|rows?|items?|it)( per second|s? ?/ ?s)|throughput|吞吐"
 
 
