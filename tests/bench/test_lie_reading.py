@@ -7,7 +7,8 @@ import re
 
 import pytest
 
-from labkit.bench.lies import reading, units, words
+from labkit import bench
+from labkit.bench.lies import clocks, reading, samples, units, words
 
 DEVICE = """
 class Series:
@@ -159,3 +160,140 @@ def main():
 def test_a_unit_through_functions_that_return_functions(by, wrong):
     found = units.wrong_units(ast.parse(CLOSURES.replace("BY", by)))
     assert [x[1] for x in found] == ["ms"] * wrong
+
+
+@pytest.mark.parametrize(
+    "line, alone",
+    [
+        ("no call, wait only | 0.3", True),
+        ("the wait alone: 0.3 us", True),
+        ("a synchronize on an idle card takes 0.3 us", True),
+        ("只有一次同步，什么都不算：0.3 us", True),
+        ("softmax: 9.3 us, call and wait only", False),
+        ("softmax: 9.3 us, one wait at the end", False),
+    ],
+)
+def test_a_wait_with_nothing_before_it(line, alone):
+    assert bool(reading.says(words.WAIT_ALONE, line)) is alone
+
+
+@pytest.mark.parametrize(
+    "said, warm",
+    [
+        ("so it never leaves the L2", True),
+        ("HBM has no part in this", True),
+        ("all of it served by the L2", True),
+        ("it leaves the L2 and comes back from HBM", False),
+        ("HBM has its part in this", False),
+    ],
+)
+def test_what_says_that_the_l2_holds_it(said, warm):
+    assert bool(reading.says(words.WARM, said)) is warm
+
+
+@pytest.mark.parametrize(
+    "line, alone",
+    [
+        ("capture, not in the above: 3.2 ms", True),
+        ("capture of the graph, ms: 3.20, 0.31", True),
+        ("captured and replayed: median 12.3 us", False),
+        ("graph, capture included: 12.3 us", False),
+        ("the graph is captured from eager", False),
+    ],
+)
+def test_a_row_of_the_captures_own(line, alone):
+    assert words.once(line) is alone
+
+
+IN_TURN = """
+import random, time
+import numpy as np, torch, torch_npu
+torch.manual_seed(1)
+x, up, down = torch.randn(256, 32).npu(), torch.randn(32, 64).npu() / 6, torch.randn(64, 32).npu() / 8
+{ways}
+us = {{name: [] for name in ways}}
+for name in [*ways] * 2 + random.Random(1).sample([*ways] * {rounds}, {rounds} * len(ways)):
+    t = time.perf_counter(); ways[name](); torch.npu.synchronize()
+    us[name].append(1e6 * (time.perf_counter() - t))
+for name in ways:
+    print(f"{{name}}, 256 x 32: {{np.percentile(us[name][2:], [50, 90])}} us, compared, wait included")
+"""
+CHUNKS = """
+def whole():
+    return (x @ up).relu() @ down
+
+def chunked():
+    out = torch.empty_like(x)
+    for src, dst in zip(x.chunk(4){less}, out.chunk(4)):
+        dst.copy_((src @ up).relu() @ down)
+    return out
+
+ways = {{"reference, whole": whole, "chunked": chunked}}
+"""
+WAITS = 'ways = {{"relu": x.relu, "tanh": {called}, "the wait alone": lambda: None}}'
+OPTIMIZERS = """
+net = torch.nn.Linear(32, 64).npu()
+for p in net.parameters(): p.grad = torch.ones_like(p)
+groups = [{{"params": [net.weight]}}, {{"params": [net.bias], "weight_decay": 0.0}}]
+one, other = torch.optim.AdamW(net.parameters(), foreach=True), torch.optim.AdamW({taken}, fused=True)
+ways = {{"foreach": one.step, "fused{said}": other.step}}
+"""
+
+
+@pytest.mark.parametrize(
+    "ways, found",
+    [
+        (CHUNKS.format(less=""), []),
+        (CHUNKS.format(less="[:3]"), ["mismatch"]),
+        (WAITS.format(called="x.tanh"), []),
+        (WAITS.format(called="lambda: x.tanh"), ["no_work"]),
+        (OPTIMIZERS.format(taken="groups", said=""), []),
+        (OPTIMIZERS.format(taken="groups[:1]", said=""), ["mismatch"]),
+        (OPTIMIZERS.format(taken="groups[:1]", said=", a subset of the parameters"), []),
+    ],
+    ids=["chunks", "a chunk less", "wait alone", "not called", "two groups", "one group", "said so"],
+)
+def test_less_is_done_or_not(tmp_path, ways, found):
+    """A result that is written in parts is whole, and one that lacks a part is not; a row of the wait alone is no
+    function that was not called; a step that leaves parameters out is named, unless the report says so."""
+    (tmp_path / "bench.py").write_text(IN_TURN.format(ways=ways, rounds=12), encoding="utf-8")
+    assert [k for k in bench.check(tmp_path / "bench.py").kinds if k in ("mismatch", "no_work")] == found
+
+
+SOAK = """
+import time, torch, torch_npu
+x = torch.randn(64, 64).npu()
+x + x
+torch.npu.synchronize()
+n, begin = 0, time.perf_counter()
+while time.perf_counter() - begin < 0.5:
+    x + x
+    n += 1
+torch.npu.synchronize()
+took = time.perf_counter() - begin
+print(f"64 x 64: {sustained} {n * 64 / took:.1f} rows/s, {n} calls")
+"""
+
+
+@pytest.mark.parametrize("said, found", [("sustained", []), ("mean", ["spread"])])
+def test_a_loop_until_a_deadline_is_seen_by_its_first_calls(tmp_path, said, found):
+    (tmp_path / "bench.py").write_text(SOAK.replace("{sustained}", said), encoding="utf-8")
+    verdict = bench.check(tmp_path / "bench.py")
+    assert f" {samples._LOOKS} calls" in verdict.output and verdict.kinds == found, (verdict, verdict.output)
+
+
+def test_what_a_loop_is_told_that_looks_at_the_clock(monkeypatch):
+    """Only one that works, and asks the same again and again; what waits for a time waits to its end."""
+    now = [0]
+    monkeypatch.setattr(clocks, "lib", lambda: type("Lib", (), {"lab_host_ns": lambda self: now[0]})())
+
+    def told(step_ns, how="__lt__", true=True, limit=lambda i: 2.0):
+        deadlines, said = samples.Deadlines(), []
+        for i in range(samples._LOOKS + 1):
+            now[0] += step_ns
+            said.append(deadlines.answers(("s.py", 3), 0.5, limit(i), how, true))
+        return said
+
+    assert told(20_000) == [True] * samples._LOOKS + [False]
+    assert told(20_000, "__ge__", False)[-1] is True
+    assert all(told(40)) and all(told(20_000, limit=float)) and all(told(20_000, "__gt__", True))

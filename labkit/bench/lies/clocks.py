@@ -31,6 +31,7 @@ from labkit.device.library import lib
 READING_NS = 40.0  # what a reading of the clock costs the host here; two readings are never at the same time
 _EPOCH_S = 1_767_225_600
 _HOLDING = (list, tuple, set, frozenset, deque, KeysView, ValuesView)  # what a statistic is given its numbers in
+_DEVICE = "device_us"
 _TIMERS = ("timeit.py", "benchmark/utils/timer.py", "triton/testing.py", "contextlib.py", "functools.py")
 
 
@@ -83,11 +84,13 @@ class Notes:
         self.regions: dict[tuple, Region] = {}
         self.waits: list[tuple[float, str, tuple]] = []  # (host ns at entry, name, via)
         self.captures = 0  # of graphs
+        self.steps: list[tuple[float, int, int]] = []  # of optimizers: (host ns, which, elements it takes)
         self.beside: list[tuple[float, str]] = []  # (host ns, what): calls that are no work of the device
         self.holders: Counter[tuple] = Counter()  # by key of a region: the numbers that stand for it
         self.measurements: set[tuple] = set()  # regions of torch.utils.benchmark that it reports
         self.readings = 0
         self.compared: dict[tuple, set] = {}  # (file, line): regions whose values were held against something there
+        self.answers = lambda place, value, other, how, true: true  # what the script is told of it
 
     def via(self) -> tuple[tuple[str, int], ...]:
         """The script's own frames, innermost first."""
@@ -127,13 +130,14 @@ class Notes:
             )  # fmt: skip
         return key
 
-    def compares(self, value, other) -> None:
+    def compares(self, value, other, how: str, true: bool) -> bool:
         """The line that is running compares two numbers, regions or plain readings. What it sorts are samples."""
         frame = sys._getframe(2)
         place = frame.f_code.co_filename, frame.f_lineno
         self.compared.setdefault(place, set()).update(getattr(value, "keys", ()))
         if hasattr(other, "keys") and ".sort(" in linecache.getline(*place):
             self.touch(value, other, among=True)
+        return self.answers(place, value, other, how, true)
 
     def touch(self, *values, among: bool = False) -> None:
         """These values reach a statistic or the output. among: others reach it with them."""
@@ -272,8 +276,7 @@ def _shown(plain):
 def _compared(plain):
     def compare(name: str):
         def made(self, other):
-            NOTES.compares(self, other)
-            return getattr(plain, name)(self, other)
+            return NOTES.compares(self, other, name, getattr(plain, name)(self, other))
 
         return made
 
@@ -305,9 +308,6 @@ def _span(plain) -> dict:
 
 Span = type("Span", (float,), _span(float))
 NsSpan = type("NsSpan", (int,), _span(int))
-
-
-_DEVICE = "device_us"
 
 
 def _tick(plain, span):
@@ -349,10 +349,8 @@ def _clock(name: str, real, base_s: float, nanoseconds: bool):
     def read(*which):
         if NOTES is None or not NOTES.watched(sys._getframe(1).f_code.co_filename):
             return real(*which)
-        reading = NOTES.read("process_time" if which and which[0] in _CPU else name)
-        if nanoseconds:
-            return NsTick(round(reading.at) + int(base_s) * 10**9, reading)
-        return Tick(base_s + reading.at * 1e-9, reading)
+        at = (reading := NOTES.read("process_time" if which and which[0] in _CPU else name)).at
+        return NsTick(round(at) + int(base_s) * 10**9, reading) if nanoseconds else Tick(base_s + at * 1e-9, reading)
 
     return read
 

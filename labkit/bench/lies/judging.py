@@ -40,6 +40,7 @@ _ISSUED = 0.3  # of what is called the kernel's time, in which the device waits 
 _BYTES = {"float16": 2, "bfloat16": 2, "float64": 8, "int64": 8, "int8": 1, "uint8": 1, "bool": 1, "int16": 2}
 _VALUE = 16  # bytes of a value that is read, like a loss
 _BATCH = 8  # calls of an operator for each wait, from which on the wait is the end of a batch
+_SUSTAINED = 1000  # calls of the same, without a reading between them
 _MOVED = 1.5  # a figure with a first launch in it grows many times where that takes 50 times as long; noise does less
 _ANOTHER = 1.2  # of two figures that should be one but for the noise
 
@@ -225,9 +226,19 @@ def _nothing(c: Case) -> Iterator[Finding]:
     idle = [r for r in c.regions if not _works(r) and not r["copies"] and not r["on_host"] and not r["among_threads"]]
     if not idle or (len(idle) < len(c.regions) and says(words.EMPTY, c.claims)):
         return
+    if all(r["waits"] for r in idle) and len(idle) <= _waits_alone(c):
+        return
     if len(idle) > len(c.regions) / 4 or len(c.groups) > 1:
         r = idle[-1]
         yield c.find("no_work", r["line"], us=r["value_us"], count=len(idle), all=len(c.regions))
+
+
+def _waits_alone(c: Case) -> int:
+    """How many samples the rows may have that give a wait with nothing before it: each as many as what does work. A
+    function that was not called beside them makes more."""
+    lines = [line.replace("_", " ") for line in c.seen.output.split("\n")]
+    rows = sum(bool(says(words.WAIT_ALONE, line) and decimals(line)) for line in lines)
+    return rows * max((len(g) for g in c.groups.values() if _works(g[0])), default=0)
 
 
 def _works(r: dict) -> bool:
@@ -315,6 +326,8 @@ def _spread(c: Case) -> Iterator[Finding]:
         return
     at_place = [len(g) for g in by_place(c.regions).values()]
     few = median(counts) <= 1 and (median(at_place) <= 1 or len(c.groups) > 1)
+    if few and _sustained(c):
+        return
     if few and not (len(counts) == len(c.regions) and max(at_place) >= 5 and c.spread):
         r = c.regions[-1]
         yield c.find("spread", r["line"], "once", kernels=r["kernels"], groups=len(counts))
@@ -329,6 +342,12 @@ def _spread(c: Case) -> Iterator[Finding]:
         yield c.find("spread", c.regions[-1]["end_line"], "tail", tail=f"{tail:g}", samples=max(counts + at_place))
     elif not c.kit and 2 * (most := _drawn(c)) < (many := words.frequency(c.seen.output)):
         yield c.find("spread", c.regions[-1]["end_line"], "frequency", many=many, samples=most)
+
+
+def _sustained(c: Case) -> bool:
+    """A rate that is said to be a sustained one, over so many calls that it is a mean by its nature."""
+    many = all(max(r["calls_of"].values(), default=0) >= _SUSTAINED for r in c.regions)
+    return many and bool(says(words.SUSTAINED, c.seen.output)) and bool(says(words.RATE, c.seen.output))
 
 
 def _drawn(c: Case) -> int:

@@ -11,13 +11,14 @@ from statistics import median
 from labkit.bench.lies import words
 from labkit.bench.lies.case import Case, Finding, largest_of, names_of, pairs_of, shapes_of, sides_of
 from labkit.bench.lies.reading import says
+from labkit.bench.lies.sizes import stated
 
 _MOVED = 0.1  # of the device's time, in copies on it
 _SWITCHES = 6  # two that change sides at least so often are measured in turn
 
 
 def mismatched(c: Case) -> Iterator[Finding]:
-    on_host = [r for r in c.regions if r["on_host"] and not r["kernels"] and not r["copies"]]
+    on_host = [r for r in c.regions if r["on_host"] and not r["kernels"] and not r["copies"] and not r["graphs"]]
     about_device = says(words.DEVICE, c.claims) or c.text.words & {"npu", "cuda", "torch_npu"}
     if on_host and about_device and not says(words.CPU, c.claims):
         r = on_host[-1]
@@ -63,6 +64,7 @@ def mismatched(c: Case) -> Iterator[Finding]:
     if wrong := _reported(c, list(sides.values())):
         yield c.find("mismatch", wrong[0]["line"], "divisor", by=wrong[1], calls=_times(wrong[2]))
     yield from _sizes(c, sides)
+    yield from _left_out(c, sides)
     for one, other in pairs_of(sides):
         mine, its = (
             {d for r in side for d in r["takes_of"] or r["dtypes"] if d in words.DTYPES} for side in (one, other)
@@ -304,6 +306,26 @@ def _sizes(c: Case, sides: dict[tuple, list[dict]]) -> Iterator[Finding]:
             if apart or _never_alike(one, two):
                 shown = [str(list(max(side, key=prod))) for side in (mine, its)]
                 yield c.find("mismatch", two[0]["line"], "sizes", one=shown[0], other=shown[1])
+                return
+
+
+def _left_out(c: Case, sides: dict[tuple, list[dict]]) -> Iterator[Finding]:
+    """Two optimizers that are compared, of which one never takes as many elements as the other does: parameters are
+    left out of it. Not where the report says so, or gives both numbers."""
+    taken: dict[tuple, set[int]] = defaultdict(set)
+    for (what, _), side in sides.items():
+        taken[what] |= {r["updates"] for r in side if not r["backward"]} - {0}  # the step alone: models may differ
+    every = [what for what in taken if taken[what]]
+    if not c.compares or says(words.FROZEN, c.seen.output):
+        return
+    for i, what in enumerate(every):
+        for other in every[i + 1 :]:
+            mine, its = max(taken[what]), max(taken[other])
+            same_line = what[2][:1] == other[2][:1]
+            told = all(stated((n,), c.seen.output, set()) for n in (mine, its))
+            if same_line and not taken[what] & taken[other] and not told:
+                line = next(side[0]["line"] for (w, _), side in sides.items() if w == other)
+                yield c.find("mismatch", line, "left_out", mine=mine, its=its)
                 return
 
 

@@ -25,6 +25,7 @@ _SOURCES = 64
 _TINY = 1e-3  # of the largest update
 _APART = {torch.float16: 0.05, torch.bfloat16: 0.1}  # of the largest value; no order of roundings makes so much
 _APART_FLOAT = 0.02
+_UNWRITTEN = ("aten::empty", "aten::empty_like", "aten::new_empty", "aten::empty_strided", "aten::new_empty_strided")
 _FEWER = 0.8  # of the other's results
 
 
@@ -32,13 +33,25 @@ _FEWER = 0.8  # of the other's results
 class _Step:
     """An operator. number: of the last reading before it. reads: (address, where its contents come from: digests of
     tensors that no operator made; None: not known). gives: (address, contents). changes: addresses that it reads and
-    writes."""
+    writes. parts: (number of what it gives, elements, place in memory, contents of all that memory): where it writes a
+    part of a tensor."""
 
     number: int
     name: str
     reads: list[tuple[int, frozenset | None]]
     gives: list[tuple[int, tuple]] = field(default_factory=list)
     changes: list[int] = field(default_factory=list)
+    parts: list[tuple] = field(default_factory=list)
+
+
+@dataclass
+class _Whole:
+    """A tensor in memory of its own. written: what of it an operator wrote; None: it was made with contents."""
+
+    shape: torch.Size
+    stride: tuple
+    offset: int
+    written: torch.Tensor | None = None
 
 
 @dataclass
@@ -61,6 +74,7 @@ class Values(TorchDispatchMode):
         self.notes, self.steps, self.spent, self.kept, self.until = notes, [], 0.0, 0, None
         self._fresh: set[int] = set()  # addresses written since the last reading: no region has them as an input
         self._made_of: dict[int, frozenset] = {}  # address -> the tensors that its contents were computed from
+        self._wholes: dict[int, _Whole] = {}  # address -> the tensor that an operator made there
         self._number = -1
         self._firsts: dict[tuple, int | None] = {}  # names of operators: where they stand one behind the other first
         self.plain: set[bytes] = set()  # tensors of one or two values: a mask, zeros
@@ -88,7 +102,7 @@ class Values(TorchDispatchMode):
         made = function(*args, **kwargs)
         if step is not None:
             begin = time.thread_time_ns()
-            self._gives(step, _tensors(made))
+            self._gives(step, _tensors(made), function._schema, kwargs)
             self.spent += (time.thread_time_ns() - begin) * 1e-9
             if self.until is None and (self.spent > _SECONDS or self.kept > _KEPT):
                 self.until = self.notes.readings
@@ -118,10 +132,13 @@ class Values(TorchDispatchMode):
                 step.reads.append((address, made_of))
         return step
 
-    def _gives(self, step: _Step, tensors: list[torch.Tensor]) -> None:
+    def _gives(self, step: _Step, tensors: list[torch.Tensor], schema, kwargs) -> None:
         known = [made_of for _, made_of in step.reads]
         whole = frozenset().union(*known) if known and None not in known else frozenset()
         drawn = any(word in step.name for word in _DRAWN)
+        into = [kwargs.get(a.name) for a in schema.arguments if a.kwarg_only and a.alias_info is not None]
+        filled = {t.untyped_storage().data_ptr() for t in _tensors(into)}.union(step.changes)
+        before = {address for address, _ in step.reads} | filled
         for tensor in tensors:
             address = tensor.untyped_storage().data_ptr()
             if step.reads:  # else it comes from the host, or is filled
@@ -129,9 +146,34 @@ class Values(TorchDispatchMode):
             self._made_of.pop(address, None)
             if whole and len(whole) <= _SOURCES and not drawn:
                 self._made_of[address] = whole
+            if address not in before:
+                blank = tensor.new_zeros(0, dtype=torch.bool, device="cpu") if step.name in _UNWRITTEN else None
+                self._wholes[address] = _Whole(tensor.shape, tensor.stride(), tensor.storage_offset(), blank)
+            whole_of = self._wholes.get(address)
+            if address in filled and whole_of is not None:
+                self._writes(step, tensor, whole_of)
             step.gives.append((address, contents := _contents(tensor)))
             self.kept += 400 + (0 if contents[2] is None else contents[2].nbytes)
         self.steps.append(step)
+
+    def _writes(self, step: _Step, tensor: torch.Tensor, whole: _Whole) -> None:
+        """Of memory that is written in parts: all of it, in which what nobody has written is no number."""
+        written, size = whole.written, tensor.untyped_storage().nbytes() // tensor.element_size()
+        if written is not None and size <= _MOST_BYTES:
+            if not written.numel():
+                written = whole.written = torch.zeros(size, dtype=torch.bool)
+            written.as_strided(tensor.shape, tensor.stride(), tensor.storage_offset()).fill_(True)
+        if tensor.numel() == prod(whole.shape) or prod(whole.shape) > size:
+            return
+        at = whole.shape, whole.stride, whole.offset
+        shape, dtype, some = contents = _contents(tensor.as_strided(*at))
+        if some is not None and written is not None and written.numel():
+            blank = ~written.as_strided(*at).flatten()
+            some[np.asarray(blank[:: max(1, blank.numel() // _SAMPLE)])] = np.nan
+            contents = shape, dtype, some
+        place = tensor.storage_offset(), tuple(tensor.shape)
+        step.parts.append((len(step.gives), tensor.numel(), place, contents))
+        self.kept += 400 + (0 if some is None else some.nbytes)
 
     def differences(self, regions) -> list[dict]:
         """Pairs of candidates, {"line": of the one that came second, "one", "other": its operators} and either "apart",
@@ -205,6 +247,8 @@ def _seen(steps: list[_Step], region) -> _Seen | None:
     """None where the region draws numbers or changes what it takes."""
     produced: set[int] = set()
     takes, outs, read_at = set(), [], {}
+    whole: set[int] = set()  # made here, not a view of what was there
+    filled: dict[int, dict] = {}  # address -> its parts that were written: how many elements
     for i, step in enumerate(steps):
         if any(word in step.name for word in _DRAWN):
             return None
@@ -216,8 +260,16 @@ def _seen(steps: list[_Step], region) -> _Seen | None:
                 takes |= made_of
         if any(address not in produced for address in step.changes):
             return None
-        for address, contents in step.gives:
+        parts = {part[0]: part[1:] for part in step.parts}
+        for place, (address, contents) in enumerate(step.gives):
+            if address not in produced and not parts.get(place) and all(address != a for a, _ in step.reads):
+                whole.add(address)
             produced.add(address)
+            if place in parts:
+                count, where, all_of_it = parts[place]
+                filled.setdefault(address, {})[where] = count
+                if address in whole or sum(filled[address].values()) >= prod(all_of_it[0]):
+                    contents = all_of_it
             outs.append((i, address, contents))
     outs = [o for o in outs if o[2][2] is not None]
     given = {address: i for i, address, _ in outs}  # of several calls into the same memory the last one's counts

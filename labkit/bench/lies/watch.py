@@ -4,8 +4,7 @@
 
 In a process of its own: the clocks are replaced for good. The device is a little noisy, an operator's first launch
 costs 20 ms (labkit.device.noise), so that what a warm-up is for can be seen. --cold: each kernel finds an empty L2.
---shapes: operators are charged and not
-computed (labkit.device.shapes_only); a script that reads a value then ends with an error.
+--shapes: operators are charged and not computed (labkit.device.shapes_only); a script that reads a value then ends.
 --slow-first: a first launch, a compilation and a capture cost a second, so that whatever they enter moves.
 --quick-first: a first launch costs nothing more, for rates: they are near nothing already where it is in them.
 --values: what each operator takes and gives (values.py). --held: what of it the L2 holds (touched.py).
@@ -51,7 +50,7 @@ def main(arguments: list[str]) -> None:
     script, *given = rest[len(flags) :]
     script = os.path.abspath(script)
     notes = clocks.Notes(os.path.dirname(script), {script})
-
+    notes.answers = samples.Deadlines().answers
     import numpy
     import torch
 
@@ -199,8 +198,16 @@ def _watch_device(notes: clocks.Notes, torch) -> None:
         waiting(where, "synchronize")
     for name in ("item", "cpu", "tolist", "numpy", "__float__", "__int__", "__index__", "__bool__"):
         waiting(torch.Tensor, name)
+
+    def stepped(optimizer, *_) -> None:
+        given = (p.numel() for g in optimizer.param_groups for p in g["params"] if p.grad is not None)
+        notes.steps.append((clocks.lib().lab_host_ns(), id(optimizer), sum(given)))
+
     import torch.utils.benchmark
     import torch.utils.benchmark.utils.common as common
+    from torch.optim.optimizer import register_optimizer_step_post_hook
+
+    register_optimizer_step_post_hook(stepped)
 
     def times(self):  # whoever asks for a median or prints the measurement comes by here; a warm-up's nobody asks for
         for span in self._times:
@@ -348,6 +355,7 @@ def _facts(notes: clocks.Notes, session, found=None) -> list[dict]:
                 "gives_of": sorted({o.dtype for t in kernels[-1:] for o in t.outputs}),
                 "takes_of": sorted({a.dtype for t in inside[:1] for a in t.inputs}),
                 "sums": sorted({n for t in inside for n in map(_elements, (t.inputs, t.outputs)) if n}),
+                "updates": sum({who: n for at, who, n in notes.steps if region.start <= at <= region.end}.values()),
                 "backward": any("ackward" in session.ranges[i].name for _, i in spans),
                 "beside": dict(Counter(name for at, name in notes.beside if region.start <= at <= region.end)),
                 "pending_start_us": max(0.0, ends(region.start) - region.start) / 1e3,

@@ -48,6 +48,11 @@ WARM = (
     r"|l2 bandwidth|\b(in|from|out of) (the )?cache\b"
     r"|fits?[ _](in[ _])?(the[ _])?l2"
     r"|\bl2( cache)?( is| stays)?:? (warm|hot)|cache( is| stays)? (warm|hot)|热"
+    r"|\b(never|not|without) (leav\w*|out of) (the )?l2\b"
+    r"|\b(HBM|DRAM|main memory) (has|plays|takes|had) no (part|role|share)"
+    r"|\bnot? \w*( the)? (HBM|DRAM)('s)? (traffic|bandwidth|rate)"
+    r"|\b(HBM|DRAM|main memory) (is|was) not (touched|involved|read|reached|needed)"
+    r"|(served|fed|answered) (by|from|out of) (the )?l2\b|\bl2 to l2\b"
 )
 HOST = (
     r"\bhost.?(time|side|cost|overhead)"
@@ -118,6 +123,9 @@ ONCE = (
     r"|compil\w*(/\w+)? (is |are )?(included|inside|counted)"
     r"|warm.?up (time|cost|took|takes)"
     r"|captur\w* (time|cost|takes?|took)|(time|cost) (to|of) captur|captur\w*( \w+){0,3} once\b"
+    # a row of the capture's own, which no replay is in and no mean is taken of
+    r"|(?<![^\n])(?![^\n]*\b(replay|includ|with\b|averag|mean|median|p50|per (call|step|forward)))"
+    r"[^\n]{0,20}\bcaptur\w*\b[^\n]{0,60}\d\.\d"
     r"|(编译|捕获)[^\n。；;]{0,12}(时间|耗时|时钟|一次)|首次|第一次"
 )
 
@@ -143,6 +151,14 @@ TYPICAL = (
     r"|\bno (more|longer) than\b|\bnever (more|longer)\b|通常|典型|一般|平均|不超过"
 )
 WHICH = rf"{PERCENTILES}|\b(lowest|fastest|best|shortest|minim\w+|min|least|mean|lower bound)\b|最小|最快|最低|均值"
+# A wait with nothing before it, in a line of its own: what it costs by itself.
+_A_WAIT = r"(wait|sync(hroni[sz]\w*|s|ing)?)"
+WAIT_ALONE = (
+    rf"(?<!\band )(?<!\+ )(?<!& )(?<!with )\b{_A_WAIT} (only|alone|by itself)\b|\b(bare|empty|lone) {_A_WAIT}\b"
+    rf"|\b{_A_WAIT}\b[^.\n]{{0,20}} (with|on|for|behind|after) (nothing|an? idle|no (call|work|launch|kernel))\b"
+    rf"|\b(nothing|no (call|work|launch|kernel)s?)\b[^.\n]{{0,16}}\b{_A_WAIT}\b"
+    r"|(只|仅|单独|空)[^\n，。,]{0,6}(同步|等待)"
+)
 EMPTY = r"overhead|\bempty\b|baseline cost|\bnull\b|空"
 CPU = r"\bcpu\b|\bnumpy\b|on the host\b"
 DEVICE = r"\bnpu\b|ascend|\b910|\bgpu\b|\bcuda\b|昇腾"
@@ -163,6 +179,11 @@ SAME = (
 ALIKE = (  # said outright
     r"\bsame (result|answer|output|value|function|formula|operation|computation)|\bequivalent\b|\bidentical"
     r"|\bdrop.in\b|\b(two|both|either) (implementations?|ways|versions|forms|spellings)\b|等价|相同的"
+)
+# Parameters that a step leaves alone on purpose.
+FROZEN = (
+    r"fr(ee|o)z|\bLoRA\b|adapter|trainable|fine.?tun|head only|冻结|微调"
+    r"|(subset|part|half|share|some) of (the |its )?(param|weight|tensor)"
 )
 FEWER = r"\btop.?k\b|\bk largest|\bselect|\breduc|\bsort|\bmask|前 ?k|排序"  # results of which one needs fewer
 CONTRAST = r"\bwith (and|or|vs\.?|versus) without\b|\bcost of (the )?(bias|mask|dropout|affine|scale)|causal (and|vs)"
@@ -224,6 +245,7 @@ EVERY = (
     r"|适用于(任何|所有)(形状|大小|尺寸)"
 )
 PREPARES = r"\bpin(ning|s\b|_memory)|\bload(er|ing)|\bprepar|preprocess|\bconver(t|sion)|锁页|预处理"
+SUSTAINED = r"\bsustain|\bsoak|持续"
 RATE = r"(tokens?|samples?|images?|steps?|requests?|sequences?|rows?|items?|it)( per second|s? ?/ ?s)|throughput|吞吐"
 
 
