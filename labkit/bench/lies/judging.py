@@ -74,13 +74,14 @@ def _differs(one: list[float], other: list[float]) -> bool:
 
 
 def _report(seen: Observed) -> list[float]:
-    """The decimal figures of a report, without those of a first run that is given on its own, and not as the longest
-    of several. Whole numbers are left out: a warm-up until steady counts its rounds."""
+    """The decimal figures of a report, and whole ones with a unit of time, without those of a first run that is given
+    on its own, and not as the longest of several. Other whole numbers are left out: a warm-up until steady counts its
+    rounds."""
     later = {signature(r) for r in seen.regions if not r["first"] and not r["graphs"]}
     firsts = [r for r in seen.regions if (r["first"] or r["graphs"]) and signature(r) in later and not r["among"]]
     alone = [n for r in firsts for n in r["alone"]]
     lines = [line for line in seen.output.split("\n") if not words.once(line)]
-    return [n for n in decimals("\n".join(lines)) if n not in alone]
+    return [n for n in (*decimals("\n".join(lines)), *words.whole_times("\n".join(lines))) if n not in alone]
 
 
 # ---- the first runs
@@ -392,6 +393,8 @@ def _one_shape(c: Case) -> Iterator[Finding]:
     report = [line for line in c.seen.output.split("\n") if not says(words.DISCLAIMS, line)]
     if says(words.EVERY, "\n".join(report)):
         yield c.find("one_shape", c.regions[-1]["line"], "every", shape=str(list(largest)))
+        return
+    if c.compares and says(words.TIED, c.seen.output):
         return
     if any(stated((n,), c.seen.output, set()) for n in {n for r in c.regions for n in r["sums"]}):
         return  # the elements of all that an optimizer takes

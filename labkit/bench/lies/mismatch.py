@@ -88,14 +88,17 @@ def mismatched(c: Case) -> Iterator[Finding]:
 def restored(c: Case) -> Iterator[Finding]:
     """An operator that changes its input, as the report names it alone; and in each call the copy that puts the input
     back, which the report does not speak of."""
-    if not says(words.KERNEL, c.claims) or says(words.PUT_BACK, c.claims):
+    if says(words.PUT_BACK, c.claims):
         return
+    kernel = bool(says(words.KERNEL, c.claims))
     for r in c.regions:
         names = {n.rpartition("::")[2] for n in r["names"]}
         others = names - {"copy_", "clone"}
         if len(others) == 1 < len(names) and r["moved_us"] > _MOVED * r["busy_us"]:
             (name,) = others
-            if re.search(rf"\b{re.escape(name)}", c.seen.output):
+            # "cumsum_ us": the one that works in place is named as such
+            in_place = "" if kernel else r"(?<=_)(?![\w])" if name.endswith("_") else r"_(?!\w)"
+            if re.search(rf"\b{re.escape(name)}{in_place}", c.seen.output):
                 share = 100 * r["moved_us"] / r["busy_us"]
                 yield c.find("inside", r["line"], "restored", name=name, us=r["moved_us"], of=r["busy_us"], share=share)
                 return
@@ -355,13 +358,17 @@ def _in_parts(one: list[dict], two: list[dict]) -> bool:
 
 
 def _packed(one: list[dict], two: list[dict]) -> bool:
-    """Do both give results of the same shape, and does one of them take in one tensor what the other takes in two or
-    three of that shape, side by side?"""
-    gives = [{largest_of(map(tuple, r["gives"])) for r in side} for side in (one, two)]
-    if gives[0] != gives[1] or len(gives[0]) != 1 or not (shape := next(iter(gives[0]))):
-        return False
-    taken = [{tuple(s) for r in side for s in r["takes"]} for side in (one, two)]
-    wide = {(*shape[:-1], k * shape[-1]) for k in (2, 3)}
+    """Do both give results of the same shapes, and does one of them take in one tensor what the other takes in two or
+    three of the result's shape, side by side?"""
+    given = [defaultdict(set), defaultdict(set)]  # what they take, by the shape of the result
+    for side, taken in zip((one, two), given):
+        for r in side:
+            taken[largest_of(map(tuple, r["gives"]))] |= {tuple(s) for s in r["takes"]}
+    return given[0].keys() == given[1].keys() and all(_side_by_side(s, given[0][s], given[1][s]) for s in given[0])
+
+
+def _side_by_side(shape: tuple, *taken: set[tuple]) -> bool:
+    wide = {(*shape[:-1], k * shape[-1]) for k in (2, 3)} if shape else set()
     return any(mine <= {shape} and its & wide and its <= wide | {shape} for mine, its in (taken, taken[::-1]))
 
 

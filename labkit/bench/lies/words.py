@@ -12,7 +12,7 @@ COMPARES = (
     rf"|\bagainst\b(?! (the |its )?{_EXTENT})"
     rf"|\d +times the (?!{_OWN})\w+ of (the |our |its |a |an )?(?!{_OWN})"
     rf"|\bvs\b(?!\.? {_EXTENT})|versus|compar|winner|\bgain|improve"
-    r"|\b(of|times) (its|their|the other.s) (time|duration)\b"
+    r"|\b(of|times) (its|their|the other.s) (time|duration)\b|\b1/ ?\d+(\.\d+)? of (the|its|their)\b"
     r"|\bratio\b|\bbeats?\b|\d\s?[x×](?![ \t]*[\w+*/-])|\bwins\b|\bsav(es|ing) \d"
     r"|\bbaseline\b|\bcandidate\b|\bold\b[\s\S]{1,400}\bnew\b|\bcosts?\b.{0,20}[+-]\d"
     rf"|\bbefore\b(?!{_PROSE})[\s\S]{{1,400}}\bafter\b(?!{_PROSE})"
@@ -47,7 +47,7 @@ WARM = (
     r"\bwarm (cache|l2)|\bhot\b|(l2|cache).resident|resident in|in (the )?l2|cached|(from|through|out of) (the )?l2"
     r"|l2 bandwidth|\b(in|from|out of) (the )?cache\b"
     r"|fits?[ _](in[ _])?(the[ _])?l2"
-    r"|\bl2( cache)?( is| stays)?:? (warm|hot)|cache( is| stays)? (warm|hot)|热"
+    r"|\bl2( cache)?( is| stays)?:? (warm|hot)|cache( is| stays)? (warm|hot)|热|(留|仍|都|常驻)在? ?(l2|缓存)"
     r"|\b(never|not|without) (leav\w*|out of) (the )?l2\b"
     r"|\b(HBM|DRAM|main memory) (has|plays|takes|had) no (part|role|share)"
     r"|\bnot? \w*( the)? (HBM|DRAM)('s)? (traffic|bandwidth|rate)"
@@ -159,7 +159,10 @@ WAIT_ALONE = (
     rf"|\b(nothing|no (call|work|launch|kernel)s?)\b[^.\n]{{0,16}}\b{_A_WAIT}\b"
     r"|(只|仅|单独|空)[^\n，。,]{0,6}(同步|等待)"
 )
-EMPTY = r"overhead|\bempty\b|baseline cost|\bnull\b|空"
+EMPTY = (
+    r"overhead|\bempty\b|baseline cost|\bnull\b|\bno.?op\b|\bno (launch|kernel)(es|s)?\b|\bnothing between\b"
+    r"|\bloop (itself|alone|only)\b|\bbare loop\b|\bidle[ _]wait|\bwithout (a |any )(call|launch|kernel)s?\b|空"
+)
 CPU = r"\bcpu\b|\bnumpy\b|on the host\b"
 DEVICE = r"\bnpu\b|ascend|\b910|\bgpu\b|\bcuda\b|昇腾"
 # Two that are compared and need not be as large: one of them is meant to do less.
@@ -242,7 +245,17 @@ EVERY = (
     r"(\w+ )?(sizes?|shapes?|lengths?|dimensions?|widths?)\b(?! (above|below|here|we|i|that|which|\w+ed|tried|shown)\b)"
     r"|\b(faster|slower|quicker|cheaper|as fast|as long|better|best|wins?)\b[^\n.]{0,60}\b(any|every|all|whatever)"
     r" ((number|amount|count)s? of \w+|(table|matrix|vocabulary|batch|width|height|row count)\b)"
+    # of a network: its other sizes
+    r"|\b(at|for) (every|any|all) (the )?(\w+ )?(resolution|channel|width|stage)s?\b"
+    r"|\b(in|for|at) (all|every|any) (the )?(later|other|remaining|further|deeper|earlier)"
+    r" (stage|layer|level|block|model)s?\b"
+    r"|\b(use|keep|take|prefer)\b[^\n.]{0,30}\bin (all|every) (the )?(stage|layer|level|block)s?\b"
     r"|适用于(任何|所有)(形状|大小|尺寸)"
+)
+# Two that were compared, and no difference was found: nothing is said for other sizes.
+TIED = (
+    r"\bno (clear |real |significant |measurable )?(difference|winner)\b|\boverlap|inconclusive|\b(a|is) tie\b"
+    r"|没有(显著)?差(异|别)"
 )
 PREPARES = r"\bpin(ning|s\b|_memory)|\bload(er|ing)|\bprepar|preprocess|\bconver(t|sion)|锁页|预处理"
 SUSTAINED = r"\bsustain|\bsoak|持续"
@@ -302,3 +315,9 @@ def frequency(report: str) -> int:
 def decimals(text: str) -> list[float]:
     """The decimal numbers of a text."""
     return [float(n) for n in re.findall(r"\d+\.\d+(?:e[+-]?\d+)?", re.sub(r"(?<=\d),(?=\d{3}(?!\d))", "", text))]
+
+
+def whole_times(text: str) -> list[float]:
+    """Whole numbers from 10 on with a unit of time behind them, as "52 us"; below that rounding alone moves them."""
+    found = re.findall(r"(?<![\d.,])(\d{2,3}(?:,\d{3})*|\d{2,}) ?(?:ns|us|µs|ms|s)\b", text)
+    return [float(n.replace(",", "")) for n in found]
