@@ -137,6 +137,8 @@ def _unsynchronised(c: Case) -> Iterator[Finding]:
         if not r["kernels"] and not r["copies"]:
             continue
         if r["kind"] != "host":  # events of one stream know nothing of another: the work ran beside them
+            if r["among_threads"]:  # it is another thread's
+                continue
             if r["busy_us"] > 1.25 * r["value_us"] or r["beside_us"] > 0:
                 left = max(r["busy_us"] - r["value_us"], r["beside_us"])
                 yield c.find("no_sync", r["line"], "beside", us=r["value_us"], busy=r["busy_us"], left=left)
@@ -225,7 +227,7 @@ def _lost(r: dict, kernel: bool = False) -> Iterator[tuple[dict, float, float, l
 
 def _nothing(c: Case) -> Iterator[Finding]:
     idle = [r for r in c.regions if not _works(r) and not r["copies"] and not r["on_host"] and not r["among_threads"]]
-    if not idle or (len(idle) < len(c.regions) and says(words.EMPTY, c.claims)):
+    if not idle or (len(idle) < len(c.regions) and says(words.EMPTY, c.claims.replace("_", " "))):
         return
     if all(r["waits"] for r in idle) and len(idle) <= _waits_alone(c):
         return
@@ -249,7 +251,7 @@ def _works(r: dict) -> bool:
 
 def _inside(c: Case) -> Iterator[Finding]:
     for r in c.regions:
-        if not r["value_us"] or r["first"]:
+        if not r["value_us"] or r["first"] or r["among_threads"]:  # what other threads make counts for none
             continue
         asked = says(words.TRANSFER, c.claims) or says(words.ASKED, c.claims)
         moved = r["copy_bytes"] > _VALUE * r["copies"]  # a value that is read is a wait

@@ -182,8 +182,8 @@ class Values(TorchDispatchMode):
         seen: dict[tuple, dict[frozenset, list[_Seen]]] = {}
         for region in regions:
             begin, end = region.between
-            if self.until is not None and end > self.until:
-                continue
+            if self.until is not None and end > self.until or region.graphs:
+                continue  # what is captured or compiled there is run by others
             steps = [s for s in self.steps if begin <= s.number < end]
             if made := _seen(steps, region) or self._trained(steps, region):
                 same = seen.setdefault(tuple(sorted(made.names)), {}).setdefault(made.takes, [])
