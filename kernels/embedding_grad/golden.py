@@ -11,6 +11,7 @@ import labkit
 
 HERE = Path(__file__).parent
 VECTORS, FOUND, LEAST_SHARE, CHUNK = 48, 8, 8, 2048
+FILES = {"combine": "combine"}  # the file of a kernel, where it is not embedding_grad.asc
 CTYPE = {torch.float16: "half", torch.bfloat16: "bfloat16_t", torch.float32: "float"}
 ITYPE = {torch.int32: "int32_t", torch.int64: "int64_t"}
 
@@ -28,7 +29,7 @@ def table(grad, ids, rows: int, padding: int = -1, scale_by_freq: bool = False):
 
 @lru_cache(maxsize=None)
 def kernel(entry: str, **how):
-    return labkit.kernel(HERE / "embedding_grad.asc", entry=entry, **{"timeout": 120, **how})
+    return labkit.kernel(HERE / (FILES.get(entry.split("<")[0], "embedding_grad") + ".asc"), entry=entry, **{"timeout": 120, **how})
 
 
 def shares(count: int, blocks: int) -> tuple[int, int]:
@@ -45,7 +46,7 @@ def launch(way: str, grad, ids, rows: int, padding: int = -1, blocks: int = VECT
     kern = made or kernel(f"{way}<{', '.join(types)}>", **how)
     count, width = grad.shape
     look = kern.struct("Lookup", count=count, width=width, rows=rows, padding=padding)
-    if way == "scatter":
+    if way != "segments":
         wrong = torch.zeros(blocks, FOUND, dtype=torch.int32).npu()
         out = (torch.empty if empty else torch.zeros)(rows, width, device="npu")
         return kern[blocks](grad, ids, out, wrong, look), out, wrong
