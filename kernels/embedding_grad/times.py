@@ -1,5 +1,5 @@
-"""Modelled times of the gradient of an embedding's table of 151,674 rows, three ways: scatter by atomic stores; combine,
-which adds up equal ids in UB first; sort and sum.
+"""Modelled times of the gradient of an embedding's table of 151,674 rows, three ways: scatter by atomic stores;
+combine, which adds up equal ids in UB before it stores them; sort and sum.
 
     python kernels/embedding_grad/times.py [--write]        writes data/embedding_grad.csv
 

@@ -1,9 +1,9 @@
-"""lab::embedding_dense_grad: both ways right for any ids; ids out of range named; bits repeat where they are promised;
+"""lab::embedding_dense_grad: each way right for any ids; ids out of range named; bits repeat where they are promised;
 nn.Embedding's gradient; known-wrong kernels told apart; what the table says of the clock.
 
 The drawn cases: 1 to 600 ids (one in six up to 3000) over 1 to 500 rows, uniform, Zipf, all one or three ids, in int32 or
 int64, 1 to 200 columns (one in six more than a part of a row), float32, float16, bfloat16, with and without a padding
-index and scale_grad_by_freq. Each case goes both ways. Gradients are eighths between -2 and 2: their sums are exact in
+index and scale_grad_by_freq. Each case goes all ways. Gradients are eighths between -2 and 2: their sums are exact in
 float, so a float32 result is right in every bit, and a 16-bit one is rounded once.
 """
 
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import csv
 import os
+import random
 
 import pytest
 
@@ -36,7 +37,7 @@ GOLD = golden("embedding_grad")
 HOME = paths.kernels_dir() / "embedding_grad"
 TIMES = module("embedding_grad_times", HOME / "times.py")
 FLOAT, HALF, LONG, INT = torch.float32, torch.float16, torch.int64, torch.int32
-WAYS = ("scatter", "segments")
+WAYS = GOLD.WAYS
 MUTANTS = load(HOME / "mutants.toml")
 
 
@@ -108,8 +109,9 @@ def test_refused(grad_of):
         ((grad.int(), ids, 9), "grad is Int, the kernel takes float16"),
         ((grad, ids.float(), 9), "ids is Float; it is int32 or int64"),
         ((grad, ids[:4], 9), r"grad has the shape \[5, 6\] and ids \[4\]"),
-        ((grad, ids, 9, -1, False, "sort"), 'way is "sort"; it is auto, scatter or segments'),
+        ((grad, ids, 9, -1, False, "sort"), 'way is "sort"; it is auto, scatter, combine or segments'),
         ((grad, ids, 9, -1, False, "auto", True, 2.0), "top_share is 2"),
+        ((grad, ids, 2**23 + 1, -1, False, "combine"), "combine is for tables of up to 8388608 rows"),
     ):
         for there in ("npu", "meta"):  # Meta says the same
             with pytest.raises(RuntimeError, match=said):
@@ -128,12 +130,14 @@ def test_bits_repeat(grad_of):
                       for how in ({}, {"schedule": "worst"}, {"checks": False}))  # fmt: skip
     assert all(torch.equal(first, other) for other in others)
     assert not torch.equal(first.double(), GOLD.table(grad, ids, 30))  # these sums do round
-    close(grad_of(grad.npu(), ids.npu(), 30, -1, False, "scatter"), GOLD.table(grad, ids, 30).float(), 500,
-          GOLD.table(grad.abs(), ids, 30))  # fmt: skip
+    for way in ("scatter", "combine"):
+        close(grad_of(grad.npu(), ids.npu(), 30, -1, False, way), GOLD.table(grad, ids, 30).float(), 500,
+              GOLD.table(grad.abs(), ids, 30))  # fmt: skip
     torch.use_deterministic_algorithms(True)
     try:
-        with pytest.raises(RuntimeError, match="the order of atomic additions is not fixed"):
-            grad_of(grad.npu(), ids.npu(), 30, -1, False, "scatter")
+        for way in ("scatter", "combine"):
+            with pytest.raises(RuntimeError, match="the order of atomic additions is not fixed"):
+                grad_of(grad.npu(), ids.npu(), 30, -1, False, way)
         assert torch.equal(grad_of(grad.npu(), ids.npu(), 30).cpu(), first)
     finally:
         torch.use_deterministic_algorithms(False)
@@ -214,6 +218,7 @@ def wrong_sort(kernel, until="") -> list[str]:
 
 ENTRIES = {
     "scatter": "scatter<{}, int32_t>",
+    "combine": "combine<{}, int32_t>",
     "segments": "segments<{}, int32_t, int32_t>",
     "sort_ids": "sort_ids<int32_t>",
 }
@@ -227,19 +232,53 @@ def told(name: str, dtype=HALF) -> dict:
 @pytest.fixture(scope="module", autouse=True)
 def built():
     device.install()
-    path = HOME / "embedding_grad.asc"
-    plain = [{"path": path, "entry": ENTRIES[w].format(t)} for w in WAYS for t in TYPES.values()]
+    plain = [{"path": GOLD.file(w), "entry": ENTRIES[w].format(t)} for w in WAYS for t in TYPES.values()]
     build_all([*plain, *map(told, MUTANTS)])
 
 
 def test_right():
-    path = HOME / "embedding_grad.asc"
     for way in WAYS:
+        path = GOLD.file(way)
         for dtype in TYPES:
             assert wrong(way, labkit.kernel(path, entry=ENTRIES[way].format(TYPES[dtype])), dtype) == []
         late = labkit.kernel(path, entry=ENTRIES[way].format("half"), schedule="worst")
         assert wrong(way, late) == []  # every transfer as late as it may be
     assert wrong_sort(None) == []
+
+
+def drawn_launch(seed: int):
+    """One launch of combine under each schedule: nothing is found, the table is right in every bit, and of the ids that
+    the table does not have each core says how many it saw, and one of them with its place."""
+    draw = random.Random(seed)
+    dtype, itype = draw.choice(list(TYPES)), draw.choice((INT, LONG))
+    count, width = int(2 ** draw.uniform(0, 11)), int(2 ** draw.uniform(0, 9))
+    if draw.random() < 0.15:  # rows of several parts
+        count, width = count % 40 + 1, draw.randint(2000, 9000)
+    rows, blocks = int(2 ** draw.uniform(0, 10)), draw.randint(1, 12)
+    grad = eighths((count, width), dtype, seed)
+    ids = GOLD.draw(draw.choice(["uniform", "zipf", "one", "runs"]), count, rows, seed)
+    padding = int(ids[draw.randrange(count)]) if draw.random() < 0.3 else -1
+    far = (-1, rows, rows + 1, 2**31 - 1, -(2**31)) + ((2**40, -(2**40), 2**32) if itype is LONG else ())
+    for _ in range(draw.choice((0, 0, 1, 5))):
+        ids[draw.randrange(count)] = draw.choice(far)
+    want, share = GOLD.table(grad, ids, rows, padding), -(-count // blocks)
+    for schedule in ("program", "worst", "worst:1"):
+        how = (grad.npu(), ids.to(itype).npu(), rows, padding, blocks)
+        record, got, seen = GOLD.launch("combine", *how, schedule=schedule)
+        said = seed, schedule, record.codes()
+        assert record.finished and not record.findings and torch.equal(got.cpu().double(), want), said
+        for core, (many, place, id, *_) in enumerate(seen.cpu().tolist()):
+            mine = ids[core * share : (core + 1) * share]
+            assert many == ((mine < 0) | (mine >= rows)).sum(), said
+            if many:
+                assert core * share <= place < (core + 1) * share, said
+                assert id == int(ids[place].clamp(-(2**31), 2**31 - 1)), said
+
+
+@pytest.mark.parametrize("seeds", range(8))
+def test_drawn_launches_of_combine(seeds):
+    for seed in range(5 * seeds, 5 * seeds + 5):
+        drawn_launch(seed)
 
 
 @pytest.mark.parametrize("name", half(MUTANTS, HOME))
