@@ -176,6 +176,8 @@ CASES = (  # kind, ids, rows, columns, padding, cores
     ("one", 600, 12, 24, None, 4),  # large sums, over several tiles
     ("zipf", 300, 30, 72, 0, 3),
     ("uniform", 40, 7, 33, None, 2),
+    ("zipf", 130, 30, 500, 0, 1),  # several tiles of few rows, with places that are left of a sort of 32
+    ("runs", 20, 5, 2100, None, 2),  # rows of two parts
 )
 
 
@@ -286,7 +288,8 @@ def test_a_wrong_kernel_is_noticed(name):
     mutant = MUTANTS[name]
     kernel = labkit.kernel(**told(name), timeout=5)
     if mutant.noticed == "time":
-        grad, ids = torch.empty(2000, 64, dtype=HALF, device="npu"), GOLD.draw("uniform", 2000, 4000).int().npu()
+        kind = "one" if mutant.entry == "combine" else "uniform"
+        grad, ids = torch.empty(2000, 64, dtype=HALF, device="npu"), GOLD.draw(kind, 2000, 4000).int().npu()
         before, after = (GOLD.launch(mutant.entry, grad, ids, 4000, made=k)[0].time_us for k in (None, kernel))
         assert after > 1.02 * before, (after, before)
         return
