@@ -310,13 +310,24 @@ def test_a_wrong_kernel_is_noticed(name):
 
 
 def test_the_table(grad_of):
-    """data/embedding_grad.csv: at 80 columns the better way is twice as fast at both ends; where the share of the most
-    frequent id is known the faster way is chosen; a row comes out as it stands."""
+    """data/embedding_grad.csv, rows of float: scatter alone is twice as slow as the fastest way for ids by Zipf's law,
+    sort and sum for uniform ones, wherever a way as fast as the gradient comes from HBM would be; but for one shape,
+    where the last stores of a frequent id wait after all rows have come. What is chosen is nearly the fastest, and even
+    where nothing is known of the ids never much slower; a row comes out as it stands."""
     with open(TIMES.TABLE, encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == len(TIMES.SHAPES) * len(TIMES.KINDS)
-    ends = [r for r in rows if r["dtype"] == "float32" and r["kind"] != "zipf"]
-    assert all(r["faster"] == ("scatter" if r["kind"] == "uniform" else "segments") for r in ends)
-    assert all(float(r["slow_over_fast"]) >= 2 for r in ends if r["width"] == "80")
-    assert all(r["chosen"] == r["faster"] or float(r["slow_over_fast"]) < 1.3 for r in rows)
-    assert [TIMES.written(row) for row in TIMES.rows(TIMES.SHAPES[:1], ("one",))] == rows[2:3]
+    less = set()
+    for r in rows:
+        more = float(r["more_us"])
+        us = {"scatter": float(r["scatter_us"]) + more, "combine": float(r["combine_us"]) + more}
+        us["segments"] = float(r["sorted_us"])
+        fast = min(us.values())
+        assert us[r["faster"]] == fast or r["dtype"] == "bfloat16", r
+        assert us[r["chosen"]] < 1.1 * fast and us[r["unknown"]] < 1.25 * fast and float(r["floor_us"]) < fast, r
+        other = {"zipf": "scatter", "uniform": "sorted"}.get(r["kind"])
+        if other and r["dtype"] == "float32" and float(r[f"{other}_over_floor"]) >= 2:
+            if float(r[f"{other}_over_fast"]) < 2:
+                less.add((r["count"], r["width"], r["kind"]))
+    assert less == {("2048", "512", "zipf")}
+    assert [TIMES.written(row) for row in TIMES.rows(((2048, 80, "float32"),), ("one",))] == rows[5:6]
