@@ -10,7 +10,8 @@ import torch
 import labkit
 
 HERE = Path(__file__).parent
-VECTORS, FOUND, LEAST_SHARE, CHUNK = 48, 8, 8, 2048
+VECTORS, FOUND, LEAST_SHARE, LEAST_ROWS, CHUNK = 48, 8, 8, 64, 2048
+WAYS = ("scatter", "combine", "segments")
 CTYPE = {torch.float16: "half", torch.bfloat16: "bfloat16_t", torch.float32: "float"}
 ITYPE = {torch.int32: "int32_t", torch.int64: "int64_t"}
 
@@ -26,9 +27,13 @@ def table(grad, ids, rows: int, padding: int = -1, scale_by_freq: bool = False):
     return torch.zeros(rows, grad.shape[1], dtype=torch.float64).index_add_(0, safe, wide)
 
 
+def file(way: str) -> Path:
+    return HERE / ("combine.asc" if way == "combine" else "embedding_grad.asc")
+
+
 @lru_cache(maxsize=None)
 def kernel(entry: str, **how):
-    return labkit.kernel(HERE / "embedding_grad.asc", entry=entry, **{"timeout": 120, **how})
+    return labkit.kernel(file(entry.split("<")[0]), entry=entry, **{"timeout": 120, **how})
 
 
 def shares(count: int, blocks: int) -> tuple[int, int]:
@@ -38,14 +43,14 @@ def shares(count: int, blocks: int) -> tuple[int, int]:
 
 
 def launch(way: str, grad, ids, rows: int, padding: int = -1, blocks: int = VECTORS, made=None, empty=False, **how):
-    """(record, table, what each core wrote down); grad, ids and the result on the device. way: "scatter", "segments".
+    """(record, table, what each core wrote down); grad, ids and the result on the device. way: of WAYS.
     The time is that of the launch: neither the zeros before it nor the sort are in it.
     empty: no zeros, for the time alone."""
     types = [CTYPE[grad.dtype], ITYPE[ids.dtype]] + [ITYPE[ids.dtype]] * (way == "segments")
     kern = made or kernel(f"{way}<{', '.join(types)}>", **how)
     count, width = grad.shape
     look = kern.struct("Lookup", count=count, width=width, rows=rows, padding=padding)
-    if way == "scatter":
+    if way != "segments":
         wrong = torch.zeros(blocks, FOUND, dtype=torch.int32).npu()
         out = (torch.empty if empty else torch.zeros)(rows, width, device="npu")
         return kern[blocks](grad, ids, out, wrong, look), out, wrong

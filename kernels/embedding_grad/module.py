@@ -46,9 +46,9 @@ class _Lookup(torch.autograd.Function):
 class Embedding(nn.Embedding):
     """nn.Embedding; on npu its weight's gradient comes from lab::embedding_dense_grad.
 
-    way: "auto", "scatter" or "segments"; look: for "auto", the host looks at the ids in every look-th backward how
-    frequent the most frequent one is, and waits for that; 0: never, and 5 % is assumed. Elsewhere than on npu, and
-    where the operator cannot be built, it is nn.Embedding. sparse=True and max_norm raise ValueError.
+    way: "auto", "scatter", "combine" or "segments"; look: for "auto", the host looks at the ids in every look-th
+    backward how frequent the most frequent one is, and waits for that; 0: never, and 5 % is assumed. Elsewhere than on
+    npu, and where the operator cannot be built, it is nn.Embedding. sparse=True and max_norm raise ValueError.
     """
 
     def __init__(self, *args, way: str = "auto", look: int = LOOK, **how):
