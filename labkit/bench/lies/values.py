@@ -27,6 +27,19 @@ _APART = {torch.float16: 0.05, torch.bfloat16: 0.1}  # of the largest value; no 
 _APART_FLOAT = 0.02
 _UNWRITTEN = ("aten::empty", "aten::empty_like", "aten::new_empty", "aten::empty_strided", "aten::new_empty_strided")
 _FEWER = 0.8  # of the other's results
+_VIEWS = {
+    "t",
+    "view",
+    "_unsafe_view",
+    "reshape",
+    "transpose",
+    "permute",
+    "expand",
+    "unsqueeze",
+    "squeeze",
+    "slice",
+    "select",
+}
 
 
 @dataclass
@@ -321,7 +334,8 @@ def _compared(a: list[_Seen], b: list[_Seen], plain: set[bytes] = frozenset()) -
         apart, shape = min(_apart(one.ends, other.outs), _apart(other.ends, one.outs))
         if apart > max(_APART.get(end[1], _APART_FLOAT) for s in (one, other) for end in s.ends) and apart != np.inf:
             return {"apart": apart, "shape": list(shape), "part": part}
-    if one.takes & other.takes and not one.trains and one.region.via[:1] == other.region.via[:1]:
+    alike = _moving(one.names) == _moving(other.names)  # a graph's replay has the same ones without the views
+    if one.takes & other.takes and not one.trains and one.region.via[:1] == other.region.via[:1] and not alike:
         counts = [sum(prod(end[0]) for end in s.ends) for s in (one, other)]
         if min(counts) < _FEWER * max(counts):
             return {"fewer": counts}
@@ -337,6 +351,11 @@ def _apart(ends: list[tuple], outs: list[tuple]) -> tuple[float, tuple]:
 
 def _work(names: tuple) -> list[str]:
     return [n for n in names if not n.startswith("profiler::")]
+
+
+def _moving(names: tuple) -> list[str]:
+    """The operators that are no views."""
+    return [n for n in _work(names) if n.rpartition("::")[2] not in _VIEWS]
 
 
 def _deliberate(one: tuple, other: tuple) -> bool:
