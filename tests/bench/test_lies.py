@@ -507,7 +507,8 @@ def test_the_steps_of_a_clock_as_they_show(shown, step):
         ("12 rounds, 6.21 us", "3 rounds, 6.21 us", False),
         ("first call 20.10 ms\n6.21 us", "first call 1000.10 ms\n6.21 us", False),
         ("1200.5 GB/s", "24.1 GB/s", True),
-        ("12 us", "500 us", None),
+        ("12 us", "500 us", True),
+        ("12 calls", "500 calls", None),
     ],
 )
 def test_a_report_moves_where_a_first_launch_is_in_a_figure(before, after, moves):
