@@ -1,6 +1,4 @@
-"""Cases of the exercises on compiling and launching: y = a x + y, its instantiations, its host program, its
-launches.
-"""
+"""Cases of the exercises on compiling and launching: y = a x + y, its instantiations, host program and launches."""
 
 from __future__ import annotations
 
@@ -482,7 +480,11 @@ def run_events(function, args, case):
 def packed_cases(seed, quick):
     asked = [(1.5, 1000, 256, 0, 0.0), (2.0, 777, 256, 64, 0.0), (1.0, 512, 128, 5, -0.25),
              (0.5, 100, 64, (1 << 33) + 7, 3.0), (0.25, 3_000_000_000, 128, -3, 1.0)]  # fmt: skip
-    made = []
+    draw, made = random.Random(seed), []
+    for k in (128, 63, 40, 20) if seed else ():  # of a class: every bit of each number
+        factor, length, tile = 2.0 ** draw.randint(-k + 2, k - 1), draw.getrandbits(32), 8 * draw.getrandbits(29)
+        offset = draw.choice((1, -1)) * draw.getrandbits(min(k, 63))
+        asked.append((draw.choice((factor, -factor)), length, tile, offset, draw.randint(-k, k) / 8))
     for values in asked[2:] if quick else asked:
         found = dict(zip(("factor", "length", "tile", "offset", "bias"), values)) | {say("bytes", "字节数"): 32}
         made.append(Case(f"offset={values[3]} bias={values[4]}", values, found))

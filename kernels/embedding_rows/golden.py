@@ -40,6 +40,10 @@ def atomic_cases(seed, quick):
         (65, 100, 9, 8, 0, 10, 5),
         (50, 24, 10, 10, 0, 12, 2),  # padding is no row of the table: refused
     )
+    if seed:  # of a class: such padding below the table, too, and far from it on both sides
+        draw = random.Random(seed)
+        below, above = -draw.randint(2, 6), draw.randint(12, 40)
+        sizes = (80, 32, 11, below, below - 3, 14, 2), (80, 40, 11, above, -2, above + 3, 3), *sizes
     cases = []
     for i, (count, width, rows, padding, low, high, cores) in enumerate(sizes):
         grad, ids = _drawn(seed + i, count, width, low, high)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import tempfile
 from pathlib import Path
 
@@ -51,15 +50,14 @@ def cmake_cases(seed, quick):
 
 
 def run_cmake(function, args, case):
-    """The facts of the learner's file, read as `labkit run` reads it."""
+    """The facts of the learner's file, read as `labkit run` reads it: a command in a comment, or in a branch that is
+    not taken, says nothing."""
     from labkit.program import cmakefile
 
-    lines = [line.split("#")[0].strip() for line in function().split("\n")]
-    text = "\n".join(lines)
     with tempfile.TemporaryDirectory() as folder:
         for name in ("twice.asc", "main.cpp"):
             (Path(folder) / name).write_text("")
-        (Path(folder) / "CMakeLists.txt").write_text(text + "\n")
+        (Path(folder) / "CMakeLists.txt").write_text(function() + "\n")
         try:
             project = cmakefile.read(folder)
         except cmakefile.CMakeError as error:
@@ -68,36 +66,54 @@ def run_cmake(function, args, case):
         sources = (
             " ".join(sorted(p.name for p in demo.sources)) if demo and demo.kind == "exe" else say("nothing", "无")
         )
-    found, lower = facts(), text.lower()
-    at = {"find_package(asc": -1, "project(": lower.find("project(")}
-    if asked := re.search(r"find_package\s*\(\s*asc\s*[\s)]", lower):
-        at["find_package(asc"] = asked.start()
+    found, missing = facts(), say("missing", "缺少")
     _, name, package, language, built, linked = found
-    found[name] = re.split(r"[\s()]+", text[at["project("] :])[1]
-    if at["find_package(asc"] < 0:
-        found[package] = say("missing", "缺少")
-    elif at["find_package(asc"] > at["project("]:
+    ran = [command for command, _ in project.ran]
+    at = ran.index("project") if "project" in ran else len(ran)
+    words = project.ran[at][1] if at < len(ran) else [missing]
+    found[name] = words[0]
+    asked = [
+        i
+        for i, (command, w) in enumerate(project.ran)
+        if command == "find_package" and [s.lower() for s in w[:1]] == ["asc"]
+    ]
+    if not asked:
+        found[package] = missing
+    elif asked[0] > at:
         found[package] = say(
             "after project, which then does not know the language", "在 project 之后，project 不认识这种语言"
         )
-    words = text[at["project("] :].partition(")")[0].split()
-    found[language] = " ".join(sorted(w for w in words if w in ("ASC", "CXX", "C")))
-    if "ASC" not in words:
+    found[language] = " ".join(sorted(w for w in words[1:] if w in ("ASC", "CXX", "C")))
+    if "ASC" not in words[1:]:
         found[language] += say(": CMake passes over .asc files", "：CMake 会略过 .asc 文件")
     found[built] = sources
     if sources == "main.cpp":
         found[built] += say(", which calls launch_twice of another file", "，它调用另一个文件中的 launch_twice")
-    given = re.findall(
-        r"set_target_properties\s*\([^)]*\bdemo\s[^)]*\bPROPERTIES\s[^)]*\bLINKER_LANGUAGE\s+\"?(\w+)"
-        r"|set_property\s*\(\s*TARGET\s[^)]*\bdemo\s[^)]*\bPROPERTY\s+LINKER_LANGUAGE\s+\"?(\w+)",
-        text,
-        re.IGNORECASE,
-    )
-    given = ["".join(pair) for pair in given]
+    given = linkers(project.ran)
     if given and given[-1] != "ASC":
         found[linked] = given[-1]
     elif not given:
         found[linked] = say("CMake's own choice of two", "CMake 在两者中自行选择")
-        if "LINKER_LANGUAGE" in text:
+        if any("LINKER_LANGUAGE" in w for _, w in project.ran):
             found[linked] += say(": demo has no such property", "：demo 没有这个属性")
     return found
+
+
+def linkers(ran) -> list[str]:
+    """What demo's property LINKER_LANGUAGE was set to, by either of the two commands that set properties."""
+    given = []
+    for command, words in ran:
+        if command == "set_target_properties":
+            before, after = split(words, "PROPERTIES")
+        elif command == "set_property" and words[:1] == ["TARGET"]:
+            before, after = split(words, "PROPERTY")
+        else:
+            continue
+        if "demo" in before:
+            given += [setting for name, setting in zip(after[::2], after[1::2]) if name == "LINKER_LANGUAGE"]
+    return given
+
+
+def split(words: list[str], at: str) -> tuple[list[str], list[str]]:
+    where = words.index(at)
+    return words[:where], words[where + 1 :]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from types import SimpleNamespace
 
@@ -121,7 +122,12 @@ def wait_cases(seed, quick):
         inputs["drawn"] = [draw.randint(-64, 64) / 8 for _ in range(draw.randint(4, 9))]
         for power in (draw.randint(4, 15), draw.randint(16, 100)):  # no size is too large to be divided by
             inputs[f"drawn, up to 2^{power}"] = [draw.uniform(-1, 1) * 2.0**power for _ in range(draw.randint(2, 9))]
-    return [Case(name, (torch.tensor(values),), expected) for name, values in inputs.items()]
+        # one axis, two, four; hundreds of numbers and many thousands
+        for shape in ((draw.randint(200, 900),), (draw.randint(90, 200), 300), (2, 3, draw.randint(7, 40), 5)):
+            for most in (0.5, 96.0):
+                flat = torch.tensor([draw.uniform(-most, most) for _ in range(math.prod(shape))])
+                inputs[f"drawn, {shape} up to {most}"] = flat.reshape(shape)
+    return [Case(name, (torch.as_tensor(values),), expected) for name, values in inputs.items()]
 
 
 def _shown(values) -> str:

@@ -78,8 +78,37 @@ def trace_cases(seed, quick):
     ]
     return [
         Case(name, (matrix, powers, vectors, step), expected, tolerance=(1e-9, 1e-9))
-        for name, matrix, powers, vectors, step, expected in asked
+        for name, matrix, powers, vectors, step, expected in (*asked, *drawn_curves(seed))
     ]
+
+
+def drawn_curves(seed):
+    """Of a class's seed: two weights to dozens, one vector to many, steps from thousandths to some whole ones."""
+    draw, made = random.Random(seed), []
+    sizes = (2, 1, 2.0**-10), (3, 5, 2.0**-6), (draw.randint(4, 9), 2, 2.5), (draw.randint(20, 40), 30, 0.0625)
+    for count, many, step in sizes if seed else ():
+        matrix = [[0.0] * count for _ in range(count)]
+        for i in range(count):
+            for j in range(i + 1):
+                matrix[i][j] = matrix[j][i] = draw.randint(-8, 8) / 4
+        vectors = [[draw.choice((-1, 1)) for _ in range(count)] for _ in range(many)]
+        vectors[-1] = [draw.choice((-2, -1, 0.5, 1, 3)) for _ in range(count)]
+        cubic, quartic = draw.choice((0.25, 0.5)), draw.choice((0.125, 0.5))
+        found = [
+            sum(a * s * t for row, s in zip(matrix, v) for a, t in zip(row, v))
+            + sum(
+                2 * cubic * w * s**2 + quartic * (3 * w**2 * s**2 + step**2 * s**4) for w, s in zip(weights(count), v)
+            )
+            for v in vectors
+        ]
+        name = say(f"drawn, {count} weights, step {step}", f"随机，{count} 个权重，步长 {step}")
+        made.append((name, matrix, (cubic, quartic), vectors, step, sum(found) / many))
+    return made
+
+
+def weights(count):
+    """Where the gradients are asked for: 1, 2, -1, and the like for more."""
+    return [(1.0, 2.0, -1.0)[i % 3] * (1 + i // 3 / 8) for i in range(count)]
 
 
 def run_trace(function, args, case):
@@ -87,13 +116,10 @@ def run_trace(function, args, case):
     A w + cubic * w ** 2 + quartic * w ** 3."""
     matrix, (cubic, quartic), vectors, step = args
 
-    def gradient(weights):
-        return [
-            sum(a * w for a, w in zip(row, weights)) + cubic * own**2 + quartic * own**3
-            for row, own in zip(matrix, weights)
-        ]
+    def gradient(at):
+        return [sum(a * w for a, w in zip(row, at)) + cubic * own**2 + quartic * own**3 for row, own in zip(matrix, at)]
 
-    return function(gradient, [1.0, 2.0, -1.0], vectors, step)
+    return function(gradient, weights(len(matrix)), vectors, step)
 
 
 def recall_cases(seed, quick):

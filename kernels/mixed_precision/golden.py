@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 
 from labkit import messages
@@ -85,5 +86,21 @@ def clip_cases(seed, quick):
         (say("no gradient at all", "梯度全为零"), [0.0, 0.0], 1.0, 1.0),
     ]
     return [
-        Case(name, (norms, largest), expected, tolerance=(1e-12, 1e-12)) for name, norms, largest, expected in asked
+        Case(name, (norms, largest), expected, tolerance=(1e-12, 1e-12))
+        for name, norms, largest, expected in (*asked, *drawn_norms(seed))
     ]
+
+
+def drawn_norms(seed):
+    """Of a class's seed: one weight to hundreds, norms of all sizes and with all digits; limits below the norm of all
+    together, close to it and above it."""
+    draw, made = random.Random(seed), []
+    for count in (1, draw.randint(4, 8), draw.randint(9, 20), draw.randint(200, 400)) if seed else ():
+        for k in (draw.randint(-30, -6), draw.randint(-3, 3), draw.randint(6, 30)):
+            norms = [draw.uniform(0.5, 2) * 10.0**k for _ in range(count)]
+            norms[draw.randrange(count)] *= 10.0 ** draw.randint(-3, 3)
+            together = math.hypot(*norms)
+            for times in (draw.uniform(1e-6, 1e-3), draw.uniform(0.3, 0.99), draw.uniform(1.01, 3)):
+                name = say(f"drawn, {count} weights", f"随机，{count} 个权重")
+                made.append((name, norms, together * times, min(1.0, times)))
+    return made

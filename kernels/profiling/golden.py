@@ -1,6 +1,4 @@
-"""Cases of the exercises on profiles: functions that record, read tables, or cure a program, each judged by its own
-recording on the device's clock.
-"""
+"""Cases on profiles: functions that record, read tables, or cure a program, each judged by its own recording."""
 
 from __future__ import annotations
 
@@ -59,16 +57,17 @@ def kernels(session) -> int | None:
     return None if session is None else sum(t.kind == "kernel" for t in session.tasks)
 
 
+ASKED = "aclrtSynchronize", "aclrtStreamQuery", "aclrtQueryEvent"
+
+
 def waited(session) -> int | None:
     """How often the host waited, or asked whether it must, beside the one wait of `seen`."""
-    asked = ("aclrtSynchronize", "aclrtStreamQuery", "aclrtQueryEvent")
-    return None if session is None else sum(c.name.startswith(asked) for c in session.calls) - 1
+    return None if session is None else sum(c.name.startswith(ASKED) for c in session.calls) - 1
 
 
 def waits_for_the_last_copy(session) -> bool:
     """Whether the host waits once what it reads at last is on its way; the wait of `seen` is not its own."""
-    asked = ("aclrtSynchronize", "aclrtStreamQuery", "aclrtQueryEvent")
-    waits = [c.end for c in session.calls if c.name.startswith(asked)][:-1]
+    waits = [c.end for c in session.calls if c.name.startswith(ASKED)][:-1]
     sent = [t.issued for t in session.tasks if t.kind == "copy_out"]
     return not sent or any(end > sent[-1] for end in waits)
 
@@ -172,22 +171,19 @@ def rows(*values):
 
 def top_cases(seed, quick):
     many = rows(("Mul", 0.0, 2.0, 0), ("MatMulV2", 2.0, 5.0, 0), *(("Add", 10.0 + i, 1.0, 0) for i in range(8)))
-    one = rows(("Cast", 5.0, 3.0, 0))
-    share = rows(("Mul", 0.0, 3.0, 0), ("Add", 100.0, 1.0, 0))
     few = rows(*(("Add", float(i), 0.5, 0) for i in range(4)), ("MatMulV2", 10.0, 6.0, 0))
     adds = [("Add", 4.0 * i, 3.0, 0) for i in range(4)]
     three = rows(("Mul", 20.0, 1.0, 0), *adds, ("Cast", 30.0, 6.0, 0), ("Mul", 40.0, 9.0, 0))
     uneven = rows(("Add", 0.0, 2.0, 0), ("Mul", 2.0, 7.0, 0), ("Add", 9.0, 3.0, 1), ("Mul", 12.0, 1.0, 0),
                   ("Cast", 13.0, 6.0, 0), ("Add", 20.0, 7.0, 1), ("Mul", 30.0, 1.0, 0))  # fmt: skip
-    return [
-        Case("one long, many short", (many,), ("Add", 8 / 15), tolerance=(1e-9, 0)),
-        Case("many short, less than the long one", (few,), ("MatMulV2", 0.75), tolerance=(1e-9, 0)),
-        Case("neither the longest nor the largest mean", (three,), ("Add", 12 / 28), tolerance=(1e-9, 0)),
-        Case("launches of other lengths, on two streams", (uneven,), ("Add", 12 / 27), tolerance=(1e-9, 0)),
-        Case("one row", (one,), ("Cast", 1.0), tolerance=(1e-9, 0)),
-        Case("a gap between", (share,), ("Mul", 0.75), tolerance=(1e-9, 0)),
-        *(drawn_top(seed + turn) for turn in range(4 * (seed != 0))),
-    ]
+    asked = [("one long, many short", many, ("Add", 8 / 15)),
+             ("many short, less than the long one", few, ("MatMulV2", 0.75)),
+             ("neither the longest nor the largest mean", three, ("Add", 12 / 28)),
+             ("launches of other lengths, on two streams", uneven, ("Add", 12 / 27)),
+             ("one row", rows(("Cast", 5.0, 3.0, 0)), ("Cast", 1.0)),
+             ("a gap between", rows(("Mul", 0.0, 3.0, 0), ("Add", 100.0, 1.0, 0)), ("Mul", 0.75))]  # fmt: skip
+    made = [Case(name, (frame,), found, tolerance=(1e-9, 0)) for name, frame, found in asked]
+    return [*made, *(drawn_top(seed + turn) for turn in range(4 * (seed != 0)))]
 
 
 def drawn_top(seed):
@@ -218,17 +214,21 @@ def idle_cases(seed, quick):
     outside = rows(("A", -5.0, 2.0, 0), ("B", 1.0, 5.3, 0), ("C", 12.0, 3.0, 0), ("D", 13.0, 1.0, 1))
     shuffled = rows(("C", 8.0, 2.0, 0), ("A", 2.0, 3.0, 0), ("B", 5.0, 1.0, 0))
     late = rows(("A", 98.0, 4.0, 0), ("B", 103.0, 2.0, 0), ("C", 115.0, 9.0, 0))
-    exact = (1e-9, 1e-12)
-    return [
-        Case("a span that begins at 100", (late, 100.0, 120.0), 0.55, tolerance=exact),
-        Case("one stream", (chain, 0.0, 10.0), 0.4, tolerance=exact),
-        Case("two streams that overlap", (streams, 0.0, 10.0), 0.2, tolerance=exact),
-        Case("a short one within a long one", (inside, 0.0, 10.0), 0.1, tolerance=exact),
-        Case("kernels across the borders", (edges, 0.0, 10.0), 0.7, tolerance=exact),
-        Case("rows in another order", (shuffled, 0.0, 10.0), 0.4, tolerance=exact),
-        Case("no kernel", (rows(), 0.0, 10.0), 1.0, tolerance=exact),
-        Case("kernels before and behind it", (outside, 0.0, 10.0), 0.47, tolerance=exact),
-    ]
+    asked = [("a span that begins at 100", late, 100.0, 120.0, 0.55), ("one stream", chain, 0.0, 10.0, 0.4),
+             ("two streams that overlap", streams, 0.0, 10.0, 0.2),
+             ("a short one within a long one", inside, 0.0, 10.0, 0.1),
+             ("kernels across the borders", edges, 0.0, 10.0, 0.7),
+             ("rows in another order", shuffled, 0.0, 10.0, 0.4), ("no kernel", rows(), 0.0, 10.0, 1.0),
+             ("kernels before and behind it", outside, 0.0, 10.0, 0.47)]  # fmt: skip
+    draw = random.Random(seed)
+    for unit in (1 / 8, 1.0, 512.0, 2.0**20) if seed else ():  # of a class: kernels of a moment, and of seconds
+        count, begin = draw.randint(20, 300), unit * draw.randint(-100, 10_000)
+        span = range(draw.randint(count, 9 * count))
+        held = [(draw.randrange(-50, len(span) + 50), draw.randint(0, draw.choice((3, 30)))) for _ in range(count)]
+        free = set(span).difference(*(range(at, at + length) for at, length in held))
+        frame = rows(*(("A", begin + at * unit, length * unit, i % 3) for i, (at, length) in enumerate(held)))
+        asked.append((f"drawn, {count} kernels", frame, begin, begin + len(span) * unit, len(free) / len(span)))
+    return [Case(name, tuple(args), share, tolerance=(1e-9, 1e-12)) for name, *args, share in asked]
 
 
 def run_idle(function, args, case):

@@ -7,7 +7,7 @@ import re
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
-from torch.fx.experimental.symbolic_shapes import ShapeEnv
+from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv, StatelessSymbolicContext
 from torch.nn import functional as F
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -17,7 +17,7 @@ from labkit.exercises import Case, OnFirstCard, OnHost, Out, Refuses
 TILE = 2048
 # names of what a case's `run` finds: in a grader's worker it has no case.expected
 TEXTS = "the four texts", "四段文字"
-LAST_SIZE = "the last size, where sizes are symbols", "大小为符号时的最后一维"
+SIZES = "sizes, where they are symbols", "大小为符号时各维的大小"
 CALLS = "calls of torch.ops.mine.gated below autograd", "自动微分之下 torch.ops.mine.gated 的调用次数"
 TOLERANCE = (1e-4, 2e-5)  # about ten instructions, each rounded to float
 
@@ -62,9 +62,13 @@ def bind_cases(seed, quick):
         gate, up = _random(seed, shape, shape)
         made.append(_call(f"shape={tuple(shape)}", gate, up))
     made.append(_call("gate and up by their names", gate, up, run=by_name))
+    drawn = [_random(seed, shape, shape) for shape in drawn_shapes(seed)]
+    made += [_call(f"shape={tuple(pair[0].shape)}", *pair) for pair in drawn]
+    metas = [Case(f"meta, shape={tuple(one.shape)}", (one, two), one, probe="meta") for one, two in drawn]
     return [
         *made,
         Case("meta", (gate, up), gate, probe="meta"),
+        *metas,
         Case("opcheck", (gate, up), None, probe="opcheck"),
         Case("schema", (), "mine::swiglu(Tensor gate, Tensor up) -> Tensor", probe="schema"),
         Case("on the CPU", (OnHost(gate), OnHost(up)), Refuses(("Could not run",))),
@@ -143,18 +147,36 @@ def meta_cases(seed, quick):
     draw = random.Random(seed)  # more axes than were tried before
     many = torch.zeros(*(draw.randint(1, 3) for _ in range(draw.randint(3, 6))), 8)
     made.append(Case(f"meta, shape={tuple(many.shape)}", (many,), _packed(many), probe="meta"))
-    symbols = {say(*LAST_SIZE): say("a symbol", "符号")}
+    symbols = {say(*SIZES): say("symbols", "符号")}
     made.append(Case(say("sizes that are symbols", "大小为符号"), (wide,), symbols, run=of_symbols))
+    for axes in (draw.choice((1, 2)), draw.randint(4, 6)) if seed else ():
+        x = torch.zeros(*(draw.randint(2, 4) for _ in range(axes - 1)), 8)
+        made.append(
+            Case(say(f"{axes} sizes that are symbols", f"{axes} 维的大小为符号"), (x,), symbols, run=of_symbols)
+        )
     return [*made, Case("opcheck", (wide,), None, probe="opcheck")]
 
 
 def of_symbols(op, args, case):
-    """The compiler's tensors in a graph for many shapes. A number in their place ties the graph to one size."""
+    """The compiler's tensors in a graph for many shapes. A number in a size's place ties the graph to it, and so does a
+    number that is made of it on the way."""
     op(*args)
-    with FakeTensorMode(shape_env=ShapeEnv()) as fake:
-        y = op(fake.from_tensor(args[0]))
-    told = say("a symbol", "符号") if isinstance(y.shape[-1], torch.SymInt) else say("a number", "数")
-    return {say(*LAST_SIZE): told}
+    x, shapes = args[0], ShapeEnv()
+    every = StatelessSymbolicContext(dynamic_sizes=[DimDynamic.DYNAMIC] * x.dim())
+    with FakeTensorMode(shape_env=shapes) as fake:
+        given = fake.from_tensor(x, symbolic_context=every)
+        y = op(given)
+    fixed = [d for d in range(y.dim()) if not is_symbol(y.shape[d])]
+    tied = [d for d in range(x.dim()) if d not in fixed and not is_symbol(given.shape[d])]
+    if not fixed and not tied:
+        return {say(*SIZES): say("symbols", "符号")}
+    which = ", ".join(map(str, fixed or tied))
+    return {say(*SIZES): say(f"a number along axis {which}", f"第 {which} 维是数")}
+
+
+def is_symbol(size) -> bool:
+    """Does this size still stand for any number? What int() was taken of does not, though it is a SymInt as before."""
+    return isinstance(size, torch.SymInt) and size.node.maybe_as_int() is None
 
 
 def drawn_shapes(seed):
@@ -256,7 +278,11 @@ def _product(gate, up):
 def grad_cases(seed, quick):
     """Values, both gradients against autograd in double, for an ordinary gradient and for that of sum()."""
     gate, up = _random(seed, (4, 9), (4, 9))
-    return [_call("shape=(4, 9)", gate, up), Case("gradients", (gate, up), _product, TOLERANCE, probe="grad")]
+    made = [_call("shape=(4, 9)", gate, up), Case("gradients", (gate, up), _product, TOLERANCE, probe="grad")]
+    for shape in drawn_shapes(seed)[1:]:
+        pair = tuple(_random(seed, shape, shape))
+        made.append(Case(f"gradients, {shape}", pair, _product, TOLERANCE, probe="grad"))
+    return made
 
 
 def register_cases(seed, quick):
@@ -353,7 +379,13 @@ def key_cases(seed, quick):
             for shape in drawn_shapes(seed)
             for made in [tuple(_random(seed, shape, shape))]
         ),
-        Case("differentiated twice", (gate, up), Refuses(("twice",), missing="op-double"), run=twice),
+        *(
+            Case(name, args, Refuses(("twice",), missing="op-double"), run=twice)
+            for name, args in (
+                ("differentiated twice", (gate, up)),
+                *((f"differentiated twice, {s}", tuple(_random(seed, s, s))) for s in drawn_shapes(seed)),
+            )
+        ),
     ]
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ast
+import contextlib
+import linecache
 import random
 
 import torch
@@ -187,15 +190,30 @@ def tune_cases(seed, quick):
 
 
 def run_tune(kernel, args, case):
-    """By CONFIGS, whatever the name triton has come to stand for in the text."""
+    """Sizes of CONFIGS with the kernel that stands below them, whatever the name triton has come to stand for in the
+    text: what that text's own decorators made may be another kernel."""
     import triton
 
-    tuner = kernel.jit
-    configs = tuner.fn.fn.__globals__["CONFIGS"]
-    if list(map(str, tuner.configs)) != list(map(str, configs)):
-        kernel.jit = triton.autotune(configs=configs, key=["M", "N", "K"])(tuner.fn)
+    made = kernel.jit
+    while hasattr(made, "fn"):  # the tuner, the function of triton.jit, Python's own
+        made = made.fn
+    configs = [triton.Config(dict(c.kwargs), c.num_warps, c.num_stages) for c in made.__globals__["CONFIGS"]]
+    kernel.jit = triton.autotune(configs=configs, key=["M", "N", "K"])(triton.jit(given(made, "tuned")))
     m, n = args[3:5]
     return kernel[lambda meta: (cdiv(m, meta["BM"]), cdiv(n, meta["BN"]))](*args)
+
+
+def given(made, name: str):
+    """The function `name` that stands last in the text from which `made` is, without its decorators."""
+    import triton
+
+    file = made.__code__.co_filename
+    text = "".join(linecache.getlines(file))
+    found = [f for f in ast.parse(text).body if isinstance(f, ast.FunctionDef) and f.name == name][-1]
+    lines = text.split("\n")[found.lineno - 1 : found.end_lineno]
+    there = {"triton": triton, "tl": triton.language}
+    exec(compile("\n" * (found.lineno - 1) + "\n".join(lines), file, "exec"), there)  # each on its own line
+    return there[name]
 
 
 # ---- 07.04
@@ -204,6 +222,9 @@ def run_tune(kernel, args, case):
 def act(x, b):
     """GELU of x + b in tanh's form, and x once more: two operators around one."""
     return torch.nn.functional.gelu(x + b, approximate="tanh") + x
+
+
+FLAG = "max_autotune_pointwise"
 
 
 def flag_cases(seed, quick):
@@ -215,6 +236,7 @@ def flag_cases(seed, quick):
         say("launches", "启动次数"): 1,
         say("a tenth faster than by default", "比默认快十分之一以上"): True,
         say("options of the whole process", "整个进程的选项"): say("as they were", "未改变"),
+        say("options that are set for f", "为 f 设置的选项"): FLAG,
     }
     made = [Case("2048 x 576", (x, b), expected, (1e-5, 1e-5))]
     if seed:
@@ -244,13 +266,34 @@ def run_flag(function, args, case):
     plain = seen(torch.compile(act))[2] if asked else 0.0
     with torch._inductor.config.patch({}):  # puts back what `function` changes for everybody
         before = torch._inductor.config.get_config_copy()
-        y, launches, us = seen(function(act))
+        with compiled_with(before) as options:
+            y, launches, us = seen(function(act))
         after = torch._inductor.config.get_config_copy()
         torch._inductor.config.load_config(before)
+    alone = ", ".join(sorted(name for name in options if after.get(name) == before[name])) or say("none", "无")
     changed = ", ".join(name for name in before if before[name] != after.get(name))
     told = say(f"changed: {changed}", f"被改变：{changed}") if changed else say("as they were", "未改变")
     names = list(case.expected)
-    return dict(zip(names, (y, launches, *((0 < us <= plain * 0.9,) if asked else ()), told)))
+    return dict(zip(names, (y, launches, *((0 < us <= plain * 0.9,) if asked else ()), told, alone)))
+
+
+@contextlib.contextmanager
+def compiled_with(before: dict):
+    """The set of Inductor's options that are other than `before` where it compiles, however they were given to it."""
+    from torch._inductor import compile_fx
+
+    original, found = compile_fx.compile_fx, set()
+
+    def noted(*args, **named):
+        there = {**torch._inductor.config.get_config_copy(), **(named.get("config_patches") or {})}
+        found.update(name for name in before if there.get(name) != before[name])
+        return original(*args, **named)
+
+    compile_fx.compile_fx = noted
+    try:
+        yield found
+    finally:
+        compile_fx.compile_fx = original
 
 
 def break_cases(seed, quick):

@@ -232,7 +232,31 @@ def reaches(text: str, ours: str) -> list[str]:
     """What a submission's module text has, and our own has not, by which it could change or feed what judges it: names
     as they stand there. A wrong submission may pass with it, a right one seldom needs it.
     """
-    return sorted(_used(text) - _used(ours))
+    mine, there = _bound(text), _bound(ours)
+    imported = {name for name, source in there if source}
+    return sorted(_used(text) - _used(ours) | {f"{name} =" for name, _ in mine - there if name in imported})
+
+
+def _bound(text: str) -> set[tuple[str, str]]:
+    """(name, what it is imported from; "" for a class, a function, a value) of each name that a module text gives. Not
+    inside of functions and classes, whose names are their own."""
+    found: set[tuple[str, str]] = set()
+    todo: list[ast.AST] = list(ast.parse(text).body)
+    while todo:
+        node = todo.pop()
+        if isinstance(node, ast.Import):
+            found |= {(a.asname, a.name) if a.asname else (a.name.split(".")[0],) * 2 for a in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            found |= {(a.asname or a.name, f"{node.module}.{a.name}") for a in node.names}
+        elif isinstance(node, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
+            found.add((node.name, ""))
+            continue
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            found.add((node.id, ""))
+        elif isinstance(node, ast.ExceptHandler) and node.name:
+            found.add((node.name, ""))
+        todo += ast.iter_child_nodes(node)
+    return found
 
 
 def _used(text: str) -> set[str]:

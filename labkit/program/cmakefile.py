@@ -37,6 +37,7 @@ class Target:
 class Project:
     targets: dict[str, Target] = field(default_factory=dict)
     variables: dict[str, str] = field(default_factory=dict)
+    ran: list[tuple[str, list[str]]] = field(default_factory=list)  # (command, words) of each that ran, in order
 
     def variable(self, name: str) -> str:
         return self.variables.get(name, "")
@@ -73,6 +74,7 @@ def read(folder: str | os.PathLike, definitions: dict[str, str] | None = None) -
     reader = _Targets(root, definitions or {})
     reader.file(root / "CMakeLists.txt")
     reader.project.variables = {**reader.cached, **reader.variables}
+    reader.project.ran = reader.ran
     return reader.project
 
 

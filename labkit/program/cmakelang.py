@@ -90,6 +90,7 @@ class Reader:
         }
         self.functions: dict[str, tuple[list[str], list[_Command], bool]] = {}
         self.files: list[Path] = []
+        self.ran: list[tuple[str, list[str]]] = []  # each command that ran, in order, and its words worked out
 
     # ---- files
 
@@ -165,6 +166,7 @@ class Reader:
                 self._call(c)
             else:
                 self._refuse(c)
+                self.ran.append((c.name, self.words(c)))
                 if handler := getattr(self, f"do_{c.name}", None):
                     handler(self.words(c))
             i += 1

@@ -172,6 +172,22 @@ def test_ways_to_the_judge(text, found):
     assert tamper.reaches(text, "import torch") == found
 
 
+@pytest.mark.parametrize(
+    "text, found",
+    [
+        ("real = triton\nclass triton:\n    jit = real.jit", ["jit", "triton ="]),
+        ("def triton(): pass", ["triton ="]),
+        ("triton = 1", ["triton ="]),
+        ("import numpy as triton", ["triton ="]),
+        ("[triton := 1 for _ in (0,)]", ["triton ="]),
+        ("from torch import nn\nimport triton\nclass Mine:\n    triton = 1\ndef f():\n    triton = nn = 1", []),
+        ("class Pair:\n    pass\nimport torch.optim", []),
+    ],
+)
+def test_a_name_that_ours_imports_stays_what_it_is(text, found):
+    assert tamper.reaches(text, "import torch\nimport triton\nimport torch.nn as nn") == found
+
+
 def test_what_ours_has_is_no_way():
     assert tamper.reaches("import inspect\nimport gc", "import inspect") == ["gc"]
 
