@@ -41,8 +41,10 @@ def broken(text):
 
 def cases(seed, quick):
     """x + y, rounded once to half as the vector unit does it. A class has tiles beyond those that a learner saw, up to
-    the longest that fits."""
-    longer = (1, 2 * 15_696, 15_696), (3, 2 * (long := 16 * random.Random(seed).randint(129, 980)), long)
+    the longest that fits, and more of them in a block."""
+    draw = random.Random(seed)
+    longer = (1, 2 * 15_696, 15_696), (3, 2 * (long := 16 * draw.randint(129, 980)), long)
+    longer += ((draw.randint(1, 3), draw.randint(200, 700) * (short := 16 * draw.randint(2, 9)), short),)
     return _sums(seed, (*(longer if seed else ()), *(QUICK if quick else SIZES)))
 
 
@@ -122,6 +124,8 @@ def tiling_cases(seed, quick):
     draw = random.Random(seed)
     for kib in (512, 2048) if seed else ():  # of a class: the tile follows the UB, whatever a chip has
         asked.append((16 * 2 ** draw.randrange(12, 15) * draw.choice((3, 5, 7)) * 8, 8, kib << 10))
+    for blocks in (draw.randint(2, 48), draw.randint(49, 96), draw.randint(97, 4096)) if seed else ():  # and any blocks
+        asked.append((blocks * 16 * draw.randint(1, 9) * draw.randint(2, 30), blocks, draw.randint(20, 2000) * 96))
     made = []
     for n, blocks, ub in asked[:4] + asked[7:8] if quick else asked:
         length = n // blocks

@@ -137,6 +137,17 @@ def one_unit_larger(text):
     return f"{text[: found.end()]} {value}{text[end:]}"
 
 
+# (a, b) of RoundUp with results of up to 32 bits, whose sum is a uint32_t: what has fewer bits is wrong
+LARGE = (
+    (300, 7),
+    (70_001, 16),
+    (4_000_000_001, 4096),
+    (0, 9),
+    (5, 100_000),
+    *((2**n + 1, 3 + n) for n in range(9, 32)),
+)
+
+
 def macro_asked(text, builds):
     """A function, constexpr, of the device, of uint32_t; right for any b and not only for the kernel's."""
     begin = "    GlobalTensor<half> xGm, yGm;"
@@ -172,6 +183,14 @@ def macro_asked(text, builds):
             "RoundUp is to take and return uint32_t: with another type large lengths do not fit, or come out negative.",
             "RoundUp 的参数与返回值应为 uint32_t：用别的类型，很大的长度会放不下，或变成负数。",
         )
+    known = " && ".join(f"RoundUp({a}u, {b}u) == {-(-a // b) * b}u" for a, b in LARGE)
+    if not holds(f'static_assert({known}, "large")'):
+        told = ", ".join(f"RoundUp({a}, {b}) is {-(-a // b) * b}" for a, b in LARGE[:3])
+        zh = "，".join(f"RoundUp({a}, {b}) 是 {-(-a // b) * b}" for a, b in LARGE[:3])
+        return say(
+            f"RoundUp is right for small numbers and not for every uint32_t: {told}.",
+            f"RoundUp 对较小的数正确，但并非对每个 uint32_t 都正确：{zh}。",
+        )
     return ""
 
 
@@ -205,8 +224,9 @@ def pick_cases(seed, quick):
 def macro_cases(seed, quick):
     """x in half, any length: the kernel copies whole units of 32 bytes into a buffer that is longer."""
     g = torch.Generator().manual_seed(seed)
+    drawn = random.Random(seed).sample(range(1, 256), 2) if seed else []
     made = []
-    for n in (16, 250) if quick else (16, 31, 250, 256):
+    for n in (16, 250) if quick else (16, 31, 250, *drawn, 256):
         x, y = (torch.randn(n, generator=g).half() for _ in range(2))
         room = (n + 15) // 16 * 16
         x, y = (torch.cat([t, torch.zeros(room - n).half()]) for t in (x, y))

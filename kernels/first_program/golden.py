@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import tempfile
 from pathlib import Path
 
@@ -12,6 +13,8 @@ SHARE = 256
 
 
 def program_cases(seed, quick):
+    """A class has more blocks than the shown ones have, and than a chip has cores; n fills the last, or not."""
+
     def expected(n):
         return {"printed": [f"0 of {n} wrong"], "launches": [f"twice<<<{-(-n // SHARE)}>>>"]}
 
@@ -19,6 +22,9 @@ def program_cases(seed, quick):
         return [f"{n // SHARE} of {n} wrong"]
 
     sizes = (700,) if quick else (256, 700, 5000)
+    if seed:
+        draw = random.Random(seed)
+        sizes += (draw.randint(5121, 20_000), draw.randint(80, 160) * SHARE, draw.randint(50_000, 150_000))
     return [Case(f"n={n}", (n,), expected(n), spoiled=spoiled(n)) for n in sizes]
 
 

@@ -56,9 +56,15 @@ def right_cases(seed, quick):
 
 
 def sum_cases(seed, quick):
-    """k in pieces of 64: one piece, whole pieces, a short last piece."""
+    """k in pieces of 64: one piece, whole pieces, a short last piece. A class has a k beyond all of these, and the
+    largest m and n.
+    """
     sizes = ((16, 16, 32), (32, 48, 64), (64, 64, 128), (40, 72, 100), (128, 112, 1000), (33, 17, 320))
-    return [_case(seed, *s) for s in (sizes[1:5] if quick else sizes)]
+    draw = random.Random(seed)
+    long = (draw.randint(2, 64), draw.randint(1, 64), draw.randint(3000, 9000))
+    wide = (128, 128, 64 * draw.randint(2, 12) + draw.randint(1, 63))
+    some = tuple(draw.randint(2, most) for most in (128, 128, 2000))
+    return [_case(seed, *s) for s in (sizes[1:5] if quick else (*((long, wide, some) if seed else ()), *sizes))]
 
 
 def overlap_cases(seed, quick):
@@ -102,9 +108,16 @@ SIZES = (
 
 
 def object_cases(seed, quick):
+    """In a class each of m, n and k is once larger than in all others."""
+    draw = random.Random(seed)
+    drawn = []
+    for longest in range(3):
+        size = [draw.randint(260, 400) for _ in range(3)]  # enough for parts that begin in other rows and columns
+        size[longest] = draw.randint(1100, 2500)
+        drawn.append((*size, draw.randint(6, 24)))
     return [
         _case(seed, m, n, k, blocks=cores, more=((m, n, k, cores),), timed=m == 1024)
-        for m, n, k, cores in (SIZES[1:4] if quick else SIZES)
+        for m, n, k, cores in (SIZES[1:4] if quick else (*(drawn if seed else ()), *SIZES))
     ]
 
 

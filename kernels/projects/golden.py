@@ -18,6 +18,7 @@ from labkit.exercises import Case, Out
 FLOAT = (2e-5, 2e-6)  # a handful of float instructions and a sum
 HALF = (1.1e-3, 1e-4)  # one rounding to half, and the instructions before it
 EPS = 1e-5
+TYPES = (torch.half, torch.float32)
 
 
 def say(en: str, zh: str) -> str:
@@ -221,7 +222,9 @@ def scale_leaky_named(x, scale, bias):
 
 
 def scale_leaky_cases(seed, quick):
-    """(rows, width, type, blocks); scale and bias are float, one number for each column."""
+    """(rows, width, type, blocks); scale and bias are float, one number for each column. A class has more rows than all
+    others, and the largest width, in both types.
+    """
     sizes = (
         (1, 1, torch.float32, 1),
         (9, 7, torch.half, 2),
@@ -230,8 +233,12 @@ def scale_leaky_cases(seed, quick):
         (3, 4001, torch.float32, 2),
         (512, 2048, torch.half, 8),
     )
+    draw = random.Random(seed)
+    drawn = [(draw.randint(600, 2500), draw.randint(2, 150), dtype, draw.randint(1, 8)) for dtype in TYPES]
+    drawn += [(draw.randint(2, 9), draw.choice((4096, draw.randint(2049, 4095))), TYPES[0], draw.randint(1, 8))]
+    drawn += [(draw.randint(2, 9), 4096, TYPES[1], draw.randint(1, 8))]
     made = []
-    for k, (rows, width, dtype, blocks) in enumerate(sizes[1:5] if quick else sizes):
+    for k, (rows, width, dtype, blocks) in enumerate(sizes[1:5] if quick else (*(drawn if seed else ()), *sizes)):
         x, scale, bias = _x(seed + k, rows, width).to(dtype), _x(seed + 50 + k, width), _x(seed + 90 + k, width)
         want = leaky(x.double() * scale.double() + bias.double()).to(dtype)
         made.append(
@@ -362,7 +369,8 @@ def group_norm_named(x, weight, bias, groups):
 
 def group_norm_cases(seed, quick):
     """(samples, groups, channels of a group, area, type, blocks, mean, deviation); a mean far from 0 spoils
-    E[x * x] - mean * mean, and a variance as small as eps shows what is done with eps."""
+    E[x * x] - mean * mean, and a variance as small as eps shows what is done with eps. A class has
+    as many channels as may be, each alone as large as may be, and more samples and groups than all others."""
     sizes = (
         (1, 1, 1, 16, torch.float32, 1, 1, 1),
         (2, 3, 4, 49, torch.half, 2, 1, 1),
@@ -372,9 +380,17 @@ def group_norm_cases(seed, quick):
         (2, 2, 3, 40, torch.float32, 2, 0, 0.004),
         (8, 32, 4, 784, torch.half, 8, 1, 1),
     )
+    draw = random.Random(seed)
+    one, channels, either = draw.randint, draw.randint(9, 60), draw.sample(TYPES, 2)
+    drawn = [
+        (2, one(2, 3), 256, one(5, 16), either[0], one(1, 4), 1, 1),
+        (1, 3, 1, one(4081, 4096), either[1], 2, 1, 1),
+        (one(9, 20), one(33, 50), one(2, 4), one(3, 40), either[0], 8, 1, 1),
+        *((2, 3, channels, one(2, 4096 // channels // 16 * 16), dtype, 3, 1, 1) for dtype in TYPES),
+    ]
     made = []
     for k, (samples, groups, channels, area, dtype, blocks, mean, deviation) in enumerate(
-        sizes[1:6] if quick else sizes
+        sizes[1:6] if quick else (*(drawn if seed else ()), *sizes)
     ):
         x = (_x(seed + k, samples, groups * channels, area, scale=deviation) + mean).to(dtype)
         weight, bias = 1 + _x(seed + 50 + k, groups * channels, scale=0.3), _x(seed + 90 + k, groups * channels)

@@ -53,9 +53,14 @@ def split_cases(seed, quick):
 
 def tile_cases(seed, quick):
     """(elements of a block, blocks): less than a tile, whole tiles, whole tiles and a tail of one unit up to one short
-    of a tile.
+    of a tile. A class has tails of any number of units, one behind more tiles than all others have.
     """
     sizes = ((16, 1), (256, 2), (240, 3), (1024, 4), (272, 2), (1008, 3), (2064, 8))
+    if seed:
+        draw = random.Random(seed)
+        tails = (draw.randint(2, 5), draw.randint(6, 10), draw.randint(11, 14))
+        many = (draw.randint(100, 400), 0, draw.randint(1, 7))
+        sizes = tuple((TILE * tiles + UNIT * tail, draw.randint(1, 8)) for tiles, tail in zip(many, tails)) + sizes
     made = []
     for length, blocks in sizes[2:6] if quick else sizes:
         x = _x(seed, length * blocks)

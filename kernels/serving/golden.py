@@ -138,6 +138,10 @@ def evict_cases(seed, quick):
         ("A A B A B B", list("AABABB"), 1),
     ]
     asked.append(("400 drawn", drawn, 8))
+    for most in (30, 400) if seed else ():  # a class has more room, which the keys fill; some keys are of other types
+        size = rng.randint(most // 3, most)
+        kinds = [rng.choice((n, str(n), (n, "id"))) for n in range(2 * size)]
+        asked.append((f"{8 * size} drawn of {2 * size}", rng.choices(kinds, range(1, 2 * size + 1), k=8 * size), size))
     return [Case(f"{name}, room for {size}", (keys, size), least_recent(keys, size)) for name, keys, size in asked]
 
 

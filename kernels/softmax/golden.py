@@ -4,6 +4,8 @@ that do not.
 
 from __future__ import annotations
 
+import random
+
 import torch
 
 from labkit.exercises import Case, Out
@@ -48,10 +50,18 @@ def _steep(seed, rows, width):
 
 
 def sum_cases(seed, quick):
-    """(rows, width, blocks): one element, around a repeat (64 float), around 64 repeats; one block works row by row."""
+    """(rows, width, blocks): one element, around a repeat (64 float), around 64 repeats; one block works row by row. A
+    class has rests from all parts of a repeat, behind any number of whole ones, and one in rows enough for any block.
+    """
     sizes = ((1, 1, 1), (3, 64, 1), (5, 63, 1), (7, 65, 2), (9, 1000, 3), (4, 4096, 1), (6, 4001, 2))
+    if seed:
+        draw = random.Random(seed)
+        fulls = (0, draw.randint(1, 20), draw.randint(21, 62), 63)
+        rests = draw.sample([draw.randint(2 + low, 16 + low) for low in (0, 15, 30, 46)], 4)
+        drawn = [(draw.randint(2, 9), 64 * full + rest, draw.randint(1, 4)) for full, rest in zip(fulls, rests)]
+        sizes = (*drawn, (draw.randint(100, 300), draw.randint(66, 126), draw.randint(1, 3)), *sizes)
     return _cases(
-        lambda *a: 0.5 + _x(*a), sizes, seed, quick, sizes[1:5], lambda x: x.double().sum(-1).float(), (2e-5, 1e-4)
+        lambda *a: 0.5 + _x(*a), sizes, seed, quick, sizes[-6:-2], lambda x: x.double().sum(-1).float(), (2e-5, 1e-4)
     )
 
 

@@ -44,7 +44,8 @@ def first_cases(seed, quick):
         made.append(
             Case(say(f"n={n}, all digits", f"n={n}，尾数位全用"), args, want, close, blocks=cdiv(n, tile), tile=tile)
         )
-    for n in (5, 1024, 3000) if quick else (1, 5, 1023, 1024, 4096, 5001, 70_000):
+    long = (random.Random(seed).randint(200_000, 600_000),) if seed else ()  # of a class: more programs than ever
+    for n in (5, 1024, 3000) if quick else (*long, 1, 5, 1023, 1024, 4096, 5001, 70_000):
         tile = 512 if n == 5 else 2048 if n == 5001 else 1024  # BLOCK is the caller's
         x, r = eighths(seed, n), eighths(seed + 1, n)
         blocks = cdiv(n, tile)
@@ -56,8 +57,9 @@ def first_cases(seed, quick):
 
 def rows_cases(seed, quick):
     """Rows that fill BLOCK and rows that do not; some are all negative, the second one of them far below all others. A
-    class has a row of -inf, as a mask leaves it, in a case of its own, which comes first: the last one is timed."""
-    made = []
+    class has a row of -inf, as a mask leaves it, in a case of its own, which comes first: the last one is timed. And it
+    has many rows, and long ones."""
+    made, drawn = [], ()
     if seed:
         draw = random.Random(seed)
         rows, width = 4, draw.choice([w for w in range(40, 500) if w & (w - 1)])
@@ -68,7 +70,9 @@ def rows_cases(seed, quick):
         args = x, Out(rows, FLOAT), Out(rows, FLOAT), width, block
         name = say(f"{rows} rows of {width}, one is -inf", f"{rows} 行，宽 {width}，一行全为 -inf")
         made.append(Case(name, args, want, (1e-6, 1e-6), blocks=rows, tile=1))
-    for rows, width, block in ((3, 64, 64), (5, 100, 128)) if quick else ((3, 64, 64), (5, 100, 128), (7, 1000, 1024)):
+        drawn = (draw.randint(150, 400), draw.randint(33, 64), 64), (draw.randint(2, 9), draw.randint(2049, 4096), 4096)
+    shown = (3, 64, 64), (5, 100, 128), (7, 1000, 1024)
+    for rows, width, block in shown[:2] if quick else (*drawn, *shown):
         x = eighths(seed, rows, width) - 6 * (torch.arange(rows) % 2)[:, None]
         x[1] *= 2.0**100  # all below -1e30, and exact as before: no ordinary number is the least of all
         want = x.max(1).values, x.double().mean(1).float()
@@ -362,12 +366,11 @@ def cores_cases(seed, quick):
 
 
 def pieces_cases(seed, quick):
-    made = []
-    for rows, width, high, block in (
-        ((5, 100, 4, 128), (500, 768, 4, 1024))
-        if quick
-        else ((5, 100, 4, 128), (7, 64, 2, 64), (33, 300, 4, 512), (500, 768, 4, 1024))
-    ):
+    """Tiles of several rows. A class has longer rows than all others, and more of them than any: the last is timed."""
+    shown, draw = ((5, 100, 4, 128), (7, 64, 2, 64), (33, 300, 4, 512), (500, 768, 4, 1024)), random.Random(seed)
+    made, wide = [], (draw.randint(1025, 2048), 2, 2048)
+    drawn = (draw.randint(3, 20), *wide), (draw.randint(600, 900), draw.randint(3, 31), 8, 32)
+    for rows, width, high, block in (shown[0], shown[3]) if quick else (*(drawn if seed else ()), *shown):
         x, w, b = norm_rows(seed, rows, width)
         args = x, w, b, Out((rows, width), FLOAT), rows, width, high, block
         name = f"{rows} rows of {width} in tiles of {high} x {block}"
