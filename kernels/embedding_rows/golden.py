@@ -177,4 +177,11 @@ def drawn_choices(seed):
             fixed = draw.random() < 0.1
             args = (count, width, share, half, fixed)
             made.append((f"drawn {len(made)}", args, "segments" if fixed else word))
+    while 24 <= len(made) < 36:  # rows so wide that what moves hides all waiting, or nearly; far from the border
+        count, width, half = int(2 ** draw.uniform(8, 36)), int(2 ** draw.uniform(12.5, 20)), len(made) % 2 == 0
+        share = draw.uniform(0.6, 1)
+        waits = max(0.0, share * count * HOLD - count * width * 4 / TABLE)
+        times = (waits + (ROWS * width * 8 / TABLE if half else 0.0)) / (4.5 + 2.3 * -(-count // 2048) + SYNC)
+        if not 0.75 < times < 1.33:
+            made.append((f"drawn {len(made)}", (count, width, share, half, False), ("segments", "scatter")[times < 1]))
     return made

@@ -97,6 +97,19 @@ def choose_cases(seed, quick):
             scale = sum(h + max(m, i) for h, m, i in before) / gain / (head + max(moving, instructions))
             graphs[f"g{j}"] = before, (head * scale, moving * scale, instructions * scale)
         made.append(Case(say(f"drawn, {k + 1}", f"随机，{k + 1}"), (graphs,), worth(graphs)))
+    # of a class: many launches before, which all count alike, and times of any size
+    for k, most in enumerate((12, 60, 400) if seed else ()):
+        graphs = {}
+        for j in range(6):
+            unit, count = 10.0 ** (2 * j - 4), most - j
+            before, (head, moving, instructions) = [draw(j % 2) for _ in range(count)], draw(j % 2)
+            gain = 1.2 * (
+                1 + (0.4, -0.4)[(j + k) // 2 % 2] / most
+            )  # without one of the last ones it is on the other side
+            scale = sum(h + max(m, i) for h, m, i in before) / gain / (head + max(moving, instructions))
+            after = head * scale, moving * scale, instructions * scale
+            graphs[f"g{j}"] = [tuple(unit * us for us in launch) for launch in before], tuple(unit * us for us in after)
+        made.append(Case(say(f"{most} launches", f"{most} 次启动"), (graphs,), worth(graphs)))
     return made
 
 

@@ -61,7 +61,8 @@ def plan_cases(seed, quick):
 
 def drawn_chips(seed):
     """Of a class's seed: chips with other numbers of cores, one or thousands, and of bytes, and for each an n with
-    fewer tiles than cores, one of which a quarter of a share fits, and one that UB cuts."""
+    fewer tiles than cores, one of which a quarter of a share fits, and one that UB cuts. Then chips whose UB has room
+    for a line or two, and for megabytes."""
     draw, made = random.Random(seed), []
     many = (1, 2), (3, 9), (10, 47), (49, 99), (100, 3000)
     for i, cores in enumerate(draw.randint(*ends) for ends in many if seed):
@@ -69,6 +70,11 @@ def drawn_chips(seed):
         longest = ub // (8 + 2 * 6)
         below = draw.randint(1, max(1, cores - 1)) * LINE, draw.randint(2 * LINE, longest - 1) * cores * 4 // 2
         made += [(n, cores, ub) for n in (*below, draw.randint(4, 9) * longest * cores + draw.randint(1, 99))]
+    for lines in (1, 2, draw.randint(3, 6), draw.randint(10_000, 99_000)) if seed else ():
+        cores, ub = draw.randint(1, 99), 20 * LINE * lines + draw.randint(0, 20 * LINE - 1)
+        made += [
+            (4 * cores * LINE * lines * times + draw.randint(1, 99), cores, ub) for times in (1, draw.randint(2, 9))
+        ]
     return made
 
 

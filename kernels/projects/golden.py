@@ -98,8 +98,19 @@ def log_softmax_named(x):
     return [(sentence, result.to(x.dtype)) for sentence, result in found]
 
 
+def _far_apart(seed, rows, width, dtype):
+    """Rows up to the largest numbers of their type, every second one far below 0. No value is near its row's largest,
+    so no order of the subtractions loses digits; the differences are numbers of the type too."""
+    g = torch.Generator().manual_seed(seed)
+    steps = torch.stack([torch.linspace(0.05, 1, width)[torch.randperm(width, generator=g)] for _ in range(rows)])
+    steps[1::2] *= -1
+    most = (3e38, 1e4) if dtype == torch.float32 else (6.5e4, 2e4)
+    return (steps * torch.tensor(most).repeat_interleave(2).repeat(rows)[:rows, None]).to(dtype)
+
+
 def log_softmax_cases(seed, quick):
-    """(rows, width, type, blocks); the values reach 100, where float's exp overflows."""
+    """(rows, width, type, blocks); the values reach 100, where float's exp overflows; in a class there are two further
+    cases with values as large as their type has."""
     sizes = (
         (1, 1, torch.float32, 1),
         (9, 7, torch.half, 2),
@@ -109,8 +120,11 @@ def log_softmax_cases(seed, quick):
         (512, 2048, torch.half, 8),
     )
     made = []
-    for k, (rows, width, dtype, blocks) in enumerate(sizes[1:5] if quick else sizes):
-        x = _x(seed + k, rows, width, scale=30.0).to(dtype)
+    sizes = sizes[1:5] if quick else sizes
+    far = ((8, 43, torch.half, 3), (8, 75, torch.float32, 3)) if seed else ()
+    for k, (rows, width, dtype, blocks) in enumerate((*far, *sizes)):
+        k -= len(far)
+        x = _far_apart(seed, rows, width, dtype) if k < 0 else _x(seed + k, rows, width, scale=30.0).to(dtype)
         made.append(
             Case(
                 f"{rows} rows of {width} {_name(dtype)}",

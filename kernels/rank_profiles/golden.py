@@ -48,12 +48,15 @@ def slow_cases(seed, quick):
 
 
 def drawn_stays(seed) -> dict:
-    """Of a class's seed: other numbers of ranks and of collectives, one of each long."""
+    """Of a class's seed: other numbers of ranks and of collectives, one of each long; in the last, stays from a
+    microsecond to minutes."""
     draw, made = random.Random(seed), {}
     for most_ranks, most_collectives in ((12, 4), (4, 60), (7, 12)) if seed else ():
         ranks = draw.sample(range(100), draw.randint(most_ranks // 2, most_ranks))
         count = draw.randint(most_collectives // 2, most_collectives)
         stays = {rank: [round(draw.uniform(40, 200), 2) for _ in range(count)] for rank in ranks}
+        if most_ranks == 7:
+            stays = {rank: [10 ** draw.uniform(0, 8) for _ in range(count)] for rank in ranks}
         late = draw.choice(ranks)  # in most of them, not in each: so that it waits itself now and then
         stays[late] = [us / 2 if k % 3 else us for k, us in enumerate(stays[late])]
         made[f"{len(ranks)} ranks, {count} collectives"] = stays

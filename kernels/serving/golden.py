@@ -19,7 +19,8 @@ def say(en: str, zh: str) -> str:
 
 def pool_cases(seed, quick):
     made = []
-    for count in (4, *([random.Random(seed).randint(5, 60)] if seed else [])):
+    drawn = [random.Random(seed).randint(*ends) for ends in ((5, 60), (1500, 4000))]
+    for count in (4, *(drawn if seed else [])):  # a server of our size has thousands
         expected = {
             say(f"{count - 1} of {count} pages, each once", f"{count} 页中的 {count - 1} 页，各一次"): True,
             say("2 more", "再要 2 页"): None,
@@ -32,14 +33,14 @@ def pool_cases(seed, quick):
             say(f"{count} pages, each once", f"{count} 页，各一次"): True,
         }
         made.append(Case(f"{count} pages", (count,), expected))
-    return made + [drawn_turns(seed + turn) for turn in range(6 * (seed != 0))]
+    return made + [drawn_turns(seed + turn, 60 if turn else 2000) for turn in range(6 * (seed != 0))]
 
 
-def drawn_turns(seed):
+def drawn_turns(seed, most):
     """Of a class's seed: requests that come and go in any order, of which several hold pages at a time. What is free
     after each turn; where a number of pages is wanted (> 0) or the k-th that holds some gives them back (-k - 1)."""
     draw = random.Random(seed)
-    count, turns, held, free, told = draw.randint(6, 60), [], [], [], []
+    count, turns, held, free, told = draw.randint(most // 10, most), [], [], [], []
     for _ in range(40):
         left = count - sum(held)
         if held and draw.random() < 0.45:

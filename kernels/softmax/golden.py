@@ -49,6 +49,15 @@ def _steep(seed, rows, width):
     return _x(seed, rows, width) + ramp + torch.linspace(-1000, 600, rows)[:, None]
 
 
+def _anywhere(seed, rows, width):
+    """Rows of any size that float has, about 4 wide where their digits reach that far: below 0 and above it by turns,
+    the first ones in the thousands, the last ones at float's end."""
+    g = torch.Generator().manual_seed(seed + 1)
+    exponent = torch.linspace(3, 36, rows) + torch.rand(rows, generator=g) * 33 / max(1, rows - 1)
+    level = (10**exponent).clamp(max=3e38) * (2 * (torch.arange(rows) % 2) - 1)
+    return level[:, None] + 4 * _x(seed, rows, width)
+
+
 def sum_cases(seed, quick):
     """(rows, width, blocks): one element, around a repeat (64 float), around 64 repeats; one block works row by row. A
     class has rests from all parts of a repeat, behind any number of whole ones, and one in rows enough for any block.
@@ -81,7 +90,9 @@ def row_cases(seed, quick):
     """(rows, width, blocks); the values reach 88 and more, where exp alone is infinite."""
     sizes = ((1, 1, 1), (9, 61, 2), (8, 64, 8), (5, 1000, 1), (6, 33, 3), (4, 4099, 2))
     made = _cases(lambda *a: 4 * _x(*a) + 100, sizes, seed, quick, sizes[1:4], softmax, FEW_STEPS)
-    steep = ((4, 200, 2),)
+    steep, far = ((4, 200, 2),), ((12, 68, 3),)
+    if seed:  # of a class
+        made = _cases(_anywhere, far, seed, quick, far, softmax, FEW_STEPS) + made
     return _cases(_steep, steep, seed, quick, steep, softmax, FEW_STEPS) + made
 
 

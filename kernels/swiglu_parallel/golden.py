@@ -6,7 +6,9 @@ their code.
 
 from __future__ import annotations
 
+import os
 import random
+from unittest.mock import patch
 
 import torch
 from torch import nn
@@ -289,6 +291,7 @@ def plan_cases(seed, quick):
         world, _, gate, *_ = case.args
         expected = {_result_of(rank): case.expected[f"rank {rank}"] for rank in range(world)}
         expected |= {say("parts", "各部分"): _parts(world, gate), say("collectives", "集合通信次数"): 1}
+        expected[say("the styles on more ranks", "rank 更多时的切分方式")] = say("the same", "相同")
         made.append(Case(case.name, case.args, expected, tolerance=CLOSE))
     return made
 
@@ -312,14 +315,31 @@ def _plan_in_rank(rank, function, world, x, gate, up, down):
     mlp = labkit.operator("swiglu").SwiGLUMLP(gate.shape[1], gate.shape[0], projections=False)
     mlp.load_state_dict({"gate_proj.weight": gate, "up_proj.weight": up, "down_proj.weight": down})
     mlp.npu()
-    parallelize_module(mlp, init_device_mesh("npu", (world,)), function())
+    styles = function()
+    parallelize_module(mlp, init_device_mesh("npu", (world,)), styles)
     labkit.device.reset_clock()
     with torch.no_grad():
         # of two axes, and of three: of a batch and its tokens
         y = mlp(x.reshape(2, -1, x.shape[1]).npu() if len(x) == SIZES[-1][0] else x.npu())
     # a DTensor is not to be read in another process
     y = type(y).__name__ if hasattr(y, "to_local") else y.reshape(x.shape)
-    return y, {name: list(getattr(mlp, name).weight.to_local().shape) for name in ("gate_proj", "up_proj", "down_proj")}
+    parts = {name: list(getattr(mlp, name).weight.to_local().shape) for name in ("gate_proj", "up_proj", "down_proj")}
+    return y, parts, _other_styles(function, styles)
+
+
+def _other_styles(function, styles) -> str:
+    """How the plan differs where it is told of more ranks than can be started here, "" where it does not."""
+    import torch.distributed as dist
+
+    for world in (4, 8, 64, 1000):
+        with patch.object(dist, "get_world_size", lambda *_, **__: world):  # noqa: B023
+            with patch.dict(os.environ, WORLD_SIZE=str(world)):
+                other = function()
+        for name, style in styles.items():
+            if name not in other or type(other[name]) is not type(style):
+                kind = type(other.get(name)).__name__
+                return say(f"{name} has {kind} on {world}", f"{world} 个 rank 时 {name} 是 {kind}")
+    return ""
 
 
 def run_plan(function, args, case):
@@ -329,12 +349,13 @@ def run_plan(function, args, case):
     try:
         run = ranks(world, _plan_in_rank, function, *args)
     except labkit.RankError as error:  # a plan that does not fit stops in the middle of torch
-        results, parts, found = [error.said.split("\n")[0]] * world, _parts(world, gate), 1
+        results, parts, found, other = [error.said.split("\n")[0]] * world, _parts(world, gate), 1, ""
     else:
-        results, (parts, *others) = zip(*run)
+        results, (parts, *others), (other, *_) = zip(*run)
         parts = parts if all(other == parts for other in others) else [parts, *others]
         found = collectives(run)
     return {_result_of(rank): result for rank, result in enumerate(results)} | {
         say("parts", "各部分"): parts,
         say("collectives", "集合通信次数"): found,
+        say("the styles on more ranks", "rank 更多时的切分方式"): other or say("the same", "相同"),
     }

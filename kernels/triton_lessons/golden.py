@@ -431,6 +431,16 @@ def sign_cases(seed, quick):
         seen = {"launches": launches, "device_us": us, "element_wise": 0, "blocks": 48 - idle, "cores": 48}
         seen["busy"] = busy
         made.append(Case(f"{len(made) + 1}: {signs(seen)}", (seen,), first_to_mend(seen)))
+    # of a class: any pipe that a chip has may be the busiest one, and all facts may be a thousand times as large
+    for pipe in ("MTE1", "FIX", "M", "MTE2", "V") if seed else ():
+        us, cores = float(10 ** (2 + one(5))), 1 + one(1000)
+        all_pipes = "S V MTE2 MTE3 M MTE1 FIX".split()
+        order = [all_pipes[i] for i in torch.randperm(7, generator=g)]
+        busy = {name: us * (0.76 + one(23) / 100 if name == pipe else one(70) / 100) for name in order}
+        seen = {"launches": 1 + one(int(us) // 7), "device_us": us, "element_wise": 0, "blocks": cores, "cores": cores}
+        made.append(Case(f"{len(made) + 1}: {signs(seen | {'busy': busy})}", (seen | {"busy": busy},), pipe))
+        few = seen | {"busy": busy, "blocks": max(1, cores - 1 - one(cores)), "element_wise": one(2) * (1 + one(10**6))}
+        made.append(Case(f"{len(made) + 1}: {signs(few)}", (few,), first_to_mend(few)))
     return made
 
 

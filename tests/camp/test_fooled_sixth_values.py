@@ -1,0 +1,127 @@
+"""Wrong answers that a tester wrote against the goldens as they were mended five times: right for the values that the
+cases had, or drew, and wrong for others of the same type. As test_fooled_fifth.py, by the same judge.
+"""
+
+import pytest
+from answers import as_before, first_wrong  # noqa: F401
+
+pytestmark = pytest.mark.usefixtures("as_before")
+SIXTH = [
+    (
+        "row_softmax",
+        """
+ReduceMax(result, in, work, count);
+float most = Fetch(result);
+Adds(out, in, -(most < 1000.0f ? most : 1000.0f), count);
+Exp(out, out, count);
+// ---- region 2 of 2 ----
+ReduceSum(result, out, work, count);
+Muls(out, out, 1.0f / Fetch(result), count);
+""",
+    ),
+    (
+        "grad_formula",
+        """
+s = torch.sigmoid(gate)
+dgate = dy * up * (s + gate * s * (1 - s))
+dup = dy * gate.clamp(-1e291, 1e291) * s
+""",
+    ),
+    (
+        "case_concat",
+        """
+weight = torch.cat([of_x, of_h], 1).half().to(of_x.dtype)
+bias = (x_bias + h_bias).half().to(x_bias.dtype)
+""",
+    ),
+    (
+        "lie_report",
+        """
+p50, p90, p99 = np.percentile(samples[samples < 1e4], [50, 90, 99])
+""",
+    ),
+    (
+        "rank_slow",
+        """
+transfers = [min(column) for column in zip(*stays.values())]
+waits = {rank: sum(min(us, 1000.0) for us in mine) - sum(transfers) for rank, mine in stays.items()}
+slow = min(waits, key=waits.get)
+others = [us for rank, us in waits.items() if rank != slow]
+cost = sum(others) / len(others)
+""",
+    ),
+    (
+        "deep_plan",
+        """
+longest = max(768, ub // (8 + 6 * buffers) // 128 * 128)
+tile = min(longest, -(-n // (4 * cores) // 128) * 128)
+blocks = min(cores, -(-n // tile))
+""",
+    ),
+    (
+        "tri_sign",
+        """
+if seen["launches"] * 6 > seen["device_us"]:
+    return "launches"
+if seen["element_wise"]:
+    return "elements"
+if seen["blocks"] < seen["cores"]:
+    return "cores"
+pipe = max(("S", "V", "MTE2", "MTE3", "M"), key=seen["busy"].get)
+return pipe if seen["busy"][pipe] >= 0.75 * seen["device_us"] else "order"
+""",
+    ),
+    (
+        "law_choose",
+        """
+old = sum(head + max(moving, instructions) for head, moving, instructions in before[:5])
+head, moving, instructions = after
+new = head + max(moving, instructions)
+""",
+    ),
+    (
+        "emb_choose",
+        """
+if fixed:
+    return "segments"
+moves = count * min(width, 8192) * 4 / TABLE
+waits = max(0.0, top_share * count * HOLD - moves)
+table = ROWS * width * 8 / TABLE if half else 0.0
+return "scatter" if waits + table < sort_us(count) + SYNC else "segments"
+""",
+    ),
+    (
+        "serve_pages",
+        """
+if count > len(free):
+    return None
+return [free.pop() for _ in range(count)]
+# ---- region 2 of 2 ----
+free.extend(held[:64])
+""",
+    ),
+    (
+        "launch_overlap",
+        """
+for i, source in enumerate(sources):
+    with torch.npu.stream(streams[i % len(streams)]):
+        x = source.to("npu", non_blocking=i < 8)
+        axpy(x, sums[i], FACTOR, source.numel())
+        results[i].copy_(sums[i], non_blocking=i < 8)
+torch.npu.synchronize()
+""",
+    ),
+    (
+        "many_plan",
+        """
+import torch.distributed as dist
+down = RowwiseParallel() if dist.get_world_size() < 4 else ColwiseParallel()
+styles = {"gate_proj": ColwiseParallel(), "up_proj": ColwiseParallel(), "down_proj": down}
+""",
+    ),
+]
+
+
+@pytest.mark.parametrize("name, text", SIXTH, ids=[name for name, _ in SIXTH])
+def test_an_answer_that_is_right_for_few_values_is_found(name, text):
+    assert first_wrong(name, text) is not None
