@@ -52,7 +52,7 @@ def run(
         raise typer.BadParameter(f"{schedule!r} is none of program, worst, worst:SEED", param_hint="--schedule")
     if l2 not in ("warm", "cold"):
         raise typer.BadParameter(f"{l2!r} is none of warm, cold", param_hint="--l2")
-    if timeout <= 0 or threads < 0:
+    if not timeout > 0 or threads < 0:  # nan too
         raise typer.BadParameter("--timeout takes seconds above 0, --threads a number of threads or 0")
     if path.is_dir() and include:
         raise typer.BadParameter("is for a single file; a folder's own build names its headers", param_hint="-I")

@@ -24,6 +24,7 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 
 import torch
+from torch.utils._pytree import tree_map_only
 
 from labkit import chips, device
 from labkit.codegen import Refused
@@ -282,9 +283,10 @@ def analyze(
     Raises RuntimeError where torch.export cannot capture the model, or on a real NPU.
     """
     with traffic.planning():
-        there = model.to("npu") if isinstance(model, torch.fx.GraphModule) else _moved(model)
-        inputs = _on_npu(example)
+        there = _moved(model)
+        inputs, kwargs = _on_npu((example, kwargs))
         module = capture(there, inputs, kwargs, dynamic_shapes)
+        inputs = (*inputs, *(kwargs or {}).values())  # as the captured graph takes them
         was = traffic.before(module, inputs)
         found = groups(module.graph)
         every = traffic.after(module, inputs, found, was, predict)
@@ -296,17 +298,14 @@ def analyze(
 
 
 def _moved(model: torch.nn.Module) -> torch.nn.Module:
+    """A copy: to("npu") is in place, and moves no values while planning: the caller would lose them."""
     if all(t.device.type == "npu" for t in [*model.parameters(), *model.buffers()]):
         return model
     return deepcopy(model).to("npu")
 
 
 def _on_npu(tree):
-    if isinstance(tree, torch.Tensor):
-        return tree.to("npu")
-    if isinstance(tree, dict):
-        return {k: _on_npu(v) for k, v in tree.items()}
-    return type(tree)(_on_npu(v) for v in tree) if isinstance(tree, (tuple, list)) else tree
+    return tree_map_only(torch.Tensor, lambda t: t.to("npu"), tree)
 
 
 def _cost(pieces: Sequence[Piece], elements: float) -> Cost:

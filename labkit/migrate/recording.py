@@ -100,10 +100,7 @@ class _Noting(TorchDispatchMode):
                 tuple(p.name for p in pieces),
                 sum(p.us for p in pieces),
                 bool(operator.is_view) and not pieces,
-                name in READS
-                or torch.Tag.dynamic_output_shape in operator.tags
-                or moves
-                and made[0].device.type == "cpu",
+                name in READS or torch.Tag.dynamic_output_shape in operator.tags or moves and _on_host(made),
                 moves,
                 operator,
             )

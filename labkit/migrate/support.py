@@ -22,7 +22,7 @@ _SAME = {
     "_scaled_dot_product_fused_attention_overrideable": "scaled_dot_product_attention",
     "_scaled_dot_product_fused_attention_overrideable_backward": "scaled_dot_product_attention",
 }
-_COMPOSITE = ("ExplicitAutograd", "ExplicitAutogradNonFunctional")
+_COMPOSITE, _IMPLICIT = ("ExplicitAutograd", "ExplicitAutogradNonFunctional"), "ImplicitAutograd"
 
 
 @lru_cache(maxsize=1)
@@ -47,6 +47,11 @@ def support(operator: Any) -> str:
         return ACLNN
     if operator.is_view:
         return VIEW
+    if operator.namespace != "aten":  # somebody's own: the table's operator of that name is another
+        own = operator._schema.name + (f".{overload}" if overload else "")
+        if _dispatches(own, "PrivateUse1"):
+            return NPU
+        return MADE_OF_OTHERS if any(_dispatches(own, f"Composite{k}") for k in (*_COMPOSITE, _IMPLICIT)) else CPU
     table, full = operators(), f"{name}.{overload}" if overload else name
     for asked in (full, _SAME.get(name, "")):
         if asked in table:
@@ -67,7 +72,11 @@ def support(operator: Any) -> str:
 
 
 def _has(full: str, key: str) -> bool:
-    return torch._C._dispatch_has_kernel_for_dispatch_key(f"aten::{full}", key)
+    return _dispatches(f"aten::{full}", key)
+
+
+def _dispatches(name: str, key: str) -> bool:
+    return torch._C._dispatch_has_kernel_for_dispatch_key(name, key)
 
 
 def _outs(plain: str, overload: str) -> list[str]:

@@ -135,6 +135,9 @@ def of(ended, settings) -> Result:
     """The result of what supervise.run returned."""
     result = read(ended.reports, status=ended.status, chip=settings.chip, timeout=settings.timeout)
     result.output, result.late, result.died = ended.output, ended.late, ended.died
+    if result.late and not any(f.code in ("time-out", "host-time-out") for f in result.findings):
+        # it was killed, or ended while it was asked where it is: no success, whatever its status says
+        result.findings.append(Finding("program-time-out", "error", -1, "", 0, {"seconds": f"{settings.timeout:g}"}))
     return result
 
 

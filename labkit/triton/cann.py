@@ -47,7 +47,8 @@ def _call(symbol: str, args: list, semantic):
 def log1p(x):
     v = x.to(tl.float32)
     u = 1.0 + v
-    return tl.where(u == 1.0, v, tl.log(u) * v / tl.where(u == 1.0, 1.0, u - 1.0)).to(x.dtype)
+    part = v / tl.where(u == 1.0, 1.0, u - 1.0)  # first: the product with v itself would overflow
+    return tl.where((u == 1.0) | (v == float("inf")), v, tl.log(u) * part).to(x.dtype)
 
 
 @triton.jit
@@ -105,7 +106,8 @@ def hypot(x, y):
     a, b = tl.abs(x.to(tl.float32)), tl.abs(y.to(tl.float32))
     large, small = tl.maximum(a, b), tl.minimum(a, b)
     part = small / tl.where(large == 0.0, 1.0, large)
-    return (large * tl.sqrt(1.0 + part * part)).to(x.dtype)
+    infinite = (a == float("inf")) | (b == float("inf"))  # whatever the other is, NaN too
+    return tl.where(infinite, float("inf"), large * tl.sqrt(1.0 + part * part)).to(x.dtype)
 
 
 @triton.jit
@@ -140,10 +142,13 @@ def gamma(x):
 @triton.jit
 def atan2(y, x):
     a, b = y.to(tl.float32), x.to(tl.float32)
-    t = atan(a / tl.where(b == 0.0, 1.0, b))
+    below, left = a.to(tl.int32, bitcast=True) < 0, b.to(tl.int32, bitcast=True) < 0
+    corner = (tl.abs(a) == float("inf")) & (tl.abs(b) == float("inf"))
+    t = atan(tl.where(corner, tl.where(a == b, 1.0, tl.where(a == -b, -1.0, 0.0)), a / tl.where(b == 0.0, 1.0, b)))
     pi = 3.14159265358979
-    t = tl.where(b < 0.0, tl.where(a.to(tl.int32, bitcast=True) < 0, t - pi, t + pi), t)
-    half = tl.where(a > 0.0, pi / 2, tl.where(a < 0.0, -pi / 2, 0.0))
+    t = tl.where(b < 0.0, tl.where(below, t - pi, t + pi), t)
+    half = tl.where(a > 0.0, pi / 2, tl.where(a < 0.0, -pi / 2, a))  # +0, -0 or NaN as it is
+    half = tl.where((a == 0.0) & left, tl.where(below, -pi, pi), half)
     return tl.where(b == 0.0, half, t).to(y.dtype)
 
 

@@ -8,7 +8,7 @@ import pickle
 import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
@@ -117,7 +117,8 @@ def stamp(paths: Iterable[str | os.PathLike]) -> str:
             if entry.is_dir():
                 if entry.name != "__pycache__":
                     stack.append(entry.path)
-            else:
+                continue
+            with suppress(FileNotFoundError):  # an editor's link to nowhere (.#file.py), or a file gone meanwhile
                 one = entry.stat()
                 found.update(f"{entry.path} {one.st_size} {one.st_mtime_ns}\n".encode())
     return found.hexdigest()

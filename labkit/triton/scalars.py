@@ -198,6 +198,8 @@ def integers(k: Kernel, op: Op):
     source = op.operands[0].elem
     if op.name == "arith.shrui" and source in ("i32", "i64"):
         expr = call("shr" + source[1:], *(f.expr for f in forms))
+    elif op.name == "arith.shrui" and source in ("i8", "i16"):
+        expr = call("shr", call("from" + source[1:], forms[0].expr), forms[1].expr)
     elif op.name == "arith.trunci" and (v.elem in ("i8", "i16") or (v.elem == "i32" and is_scalar(forms[0].expr))):
         expr = call("low" + v.elem[1:], forms[0].expr)
     elif op.name == "arith.extui" and (source in ("i8", "i16") or not natural(forms[0].expr)):
@@ -207,10 +209,22 @@ def integers(k: Kernel, op: Op):
     else:
         expr = ARITHMETIC[op.name](*(f.expr for f in forms))
     expr = expr if expr.has(Div, Rem, Call, At) else sympy.expand(expr)
+    if v.elem in ("i8", "i16") and op.name in WRAPPING:
+        expr = wrapped(expr, int(v.elem[1:]))
     wider = op.name == "arith.extsi" and v.elem == "i64" and not expr.is_Integer
     if not v.shape and (wider or (not expr.is_Atom and v.name) or expr.has(Call, Div, Rem)):
         expr = k.named(expr, v.name or "n", v.elem)
     k.forms[v] = Index(expr, v.elem)
+
+
+WRAPPING = ("arith.addi", "arith.subi", "arith.muli", "arith.shli")
+
+
+def wrapped(expr: sympy.Expr, bits: int) -> sympy.Expr:
+    """What a type of so few bits keeps of it."""
+    if expr.is_Integer:
+        return sympy.Integer((int(expr) + 2 ** (bits - 1)) % 2**bits - 2 ** (bits - 1))
+    return call(f"low{bits}", expr)
 
 
 def large(form) -> bool:
@@ -311,7 +325,8 @@ def barrier(k: Kernel, op: Op):
 def literal(text: str) -> str:
     """For a format between quotation marks in C++."""
     plain = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "%": "%%"}
-    return "".join(plain.get(c, c if c.isprintable() else f"\\{ord(c):03o}") for c in text)
+    octal = {c: "".join(f"\\{byte:03o}" for byte in c.encode()) for c in set(text) if not c.isprintable()}
+    return "".join(plain.get(c, octal.get(c, c)) for c in text)
 
 
 @lowers("tt.print")

@@ -297,3 +297,45 @@ def test_what_a_loop_is_told_that_looks_at_the_clock(monkeypatch):
     assert told(20_000) == [True] * samples._LOOKS + [False]
     assert told(20_000, "__ge__", False)[-1] is True
     assert all(told(40)) and all(told(20_000, limit=float)) and all(told(20_000, "__gt__", True))
+
+
+@pytest.mark.parametrize(
+    "rounded, us",
+    [
+        ("round(time.perf_counter() - t0, ndigits=9)", None),
+        ("round(time.perf_counter() - t0, ndigits=3)", 1e3),
+        ("round(time.perf_counter() - t0, None)", 1e6),
+        ("round(time.perf_counter() - t0, digits)", None),
+        ("((time.perf_counter() - t0) * 1e9) // 1", None),
+        ("((time.perf_counter() - t0) * 1e3) // 1", 1e3),
+        ("e.elapsed_time(f) // 1", 1e3),
+        ("int(time.time() * (1000 * 1000))", 1.0),
+        ("int(time.time() * (1 / 60))", 6e7),
+        ("int(time.time_ns() / 1e3)", 1.0),
+    ],
+)
+def test_the_steps_of_what_is_rounded(rounded, us):
+    found = reading.read({"script.py": f"import time\nt = {rounded}\n"}).quantum
+    assert found is None if us is None else found[0] == pytest.approx(us)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "P = 0x" + "F" * 384,
+        "ms = (time.perf_counter() - t0) * 1e200**2",
+        "us = (time.perf_counter() - t0) * 10**400 / 1e6",
+        "q = int(time.time() * 1000**18 * 1000**18 * 1000**18)",
+        "s = " + " + ".join(["a"] * 300),
+        "t = time.time()" + " - t0" * 900,
+        "if x == 0:\n    y = 0\n" + "".join(f"elif x == {i}:\n    y = {i}\n" for i in range(168)),
+    ],
+)
+def test_every_script_is_read_to_its_end(text):
+    """Numbers that no float can hold, and expressions deeper than Python's own stack."""
+    reading.read({"script.py": f"import time\n{text}\n"})
+
+
+def test_a_power_is_no_product():
+    assert units.value(ast.parse("10**100", mode="eval").body) == 1e100
+    assert units.wrong_units(ast.parse("t_s = time.perf_counter() * 10**30")) == []

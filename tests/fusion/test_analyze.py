@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -292,6 +294,31 @@ def test_what_cannot_be_captured_says_why():
 
     with pytest.raises(RuntimeError, match="torch.export"):
         fusion.analyze(Decides(), torch.randn(4))
+
+
+def test_the_callers_own_graph_keeps_its_weights():
+    model = nn.Sequential(nn.Linear(64, 64), nn.ReLU())
+    graph, was = torch.fx.symbolic_trace(model), model[0].weight.detach().clone()
+    assert fusion.analyze(graph, torch.ones(8, 64)).before.pieces
+    for module in (model, graph.get_submodule("0").weight is model[0].weight and graph):
+        weight = next(module.parameters())
+        assert weight.device.type == "cpu" and torch.equal(weight, was)
+
+
+class Pair(NamedTuple):
+    a: torch.Tensor
+    b: torch.Tensor
+
+
+def test_inputs_by_name_and_in_a_named_tuple_are_moved_too():
+    class Sum(nn.Module):
+        def forward(self, x, y=None, z=None):
+            return torch.relu(x.a + x.b if y is None else x + (y @ z))
+
+    t, y, z = torch.ones(8, 64), torch.ones(8, 16), torch.ones(16, 64)
+    for names in ({"y": y, "z": z}, {"z": z, "y": y}):
+        assert len(fusion.analyze(Sum(), t, kwargs=names).before.pieces) == 3
+    assert len(fusion.analyze(Sum(), Pair(t, t)).before.pieces) == 2
 
 
 def test_of_a_long_run_the_first_pieces_are_gone(monkeypatch):

@@ -139,6 +139,27 @@ def test_an_output_without_a_scalar_is_an_error_that_says_what_to_give():
         migrate.assess(Indices(3, 3), torch.ones(3))
 
 
+def test_operators_of_others_are_assessed_and_not_taken_for_atens():
+    @torch.library.custom_op("mine::mm", mutates_args=())
+    def mm(x: torch.Tensor) -> torch.Tensor:
+        return x * 2
+
+    @torch.library.custom_op("mine::zork", mutates_args=())
+    def zork(x: torch.Tensor) -> torch.Tensor:
+        return x + 1
+
+    class Copies(nn.Module):
+        def forward(self, x):
+            there = [torch.empty(4, 4, device=x.device)]
+            torch._foreach_copy_(there, [torch.ones(4, 4)])  # mixes devices and gives nothing
+            return zork(mm(x + there[0]))
+
+    report = migrate.assess(Copies(), torch.ones(4, 4))
+    assert report is not None
+    for name in ("mm", "zork"):
+        assert support.support(getattr(torch.ops.mine, name).default) == support.MADE_OF_OTHERS
+
+
 @pytest.mark.parametrize(
     "operator, who",
     [

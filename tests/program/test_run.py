@@ -146,6 +146,19 @@ def test_a_program_that_does_not_end_says_where_it_is(fault, code):
     assert result.late and result.exit_code == 3 and [(f.code, f.line) for f in result.findings] == [(code, wanted[0])]
 
 
+def test_a_program_that_sleeps_does_not_end_well_when_its_time_is_up(tmp_path):
+    (tmp_path / "sleepy.asc").write_text("#include <unistd.h>\nint main() {\n  sleep(60);\n  return 0;\n}\n")
+    result = program.run_file(tmp_path / "sleepy.asc", [], program.Settings(timeout=1), capture=True)
+    assert result.late and result.exit_code == 3
+    assert [(f.code, f.line) for f in result.findings] == [("host-time-out", 3)]
+
+
+def test_a_late_program_without_a_report_is_no_success():
+    result = program.results.of(program.supervise.Ended(0, late=True), program.Settings(timeout=1))
+    assert result.exit_code == 3 and [f.code for f in result.findings] == ["program-time-out"]
+    assert "1 s" in repr(result)
+
+
 def test_a_refused_call_says_why():
     result = run_file("faults.asc", "refused")
     assert "[twin] aclrtBinaryLoadFromFile: the twin runs kernels that are compiled from source" in result.output

@@ -315,3 +315,28 @@ def prints(x, N: tl.constexpr):
 @triton.jit
 def asks_for_an_address(x, y):
     tl.store(y, x.to(tl.int64))
+
+
+@triton.jit
+def narrow(out, n: tl.uint8, m: tl.int8):
+    """Numbers of 8 and 16 bits that leave their range; a row of eight for each."""
+    at = tl.arange(0, 8)
+    tl.store(out + at, (at.to(tl.int8) * 40).to(tl.int64))
+    tl.store(out + 8 + at, ((at.to(tl.int16) * 20000) >> 1).to(tl.int64))
+    tl.store(out + 16 + at, ((at.to(tl.uint8) - 1) >> 1).to(tl.int64))
+    q = (tl.program_id(0) + 100).to(tl.int8)
+    tl.store(out + 24, (q + q).to(tl.int64))
+    tl.store(out + 25, ((q + q) > 0).to(tl.int64))
+    tl.store(out + 26, ((n + n) >> 1).to(tl.int64))
+    tl.store(out + 27, (m + m).to(tl.int64))
+    tl.store(out + 28, ((m * m) >> 1).to(tl.int64))
+    tl.store(out + 29, (at.to(tl.int8) * 3).to(tl.int64).sum(0))
+
+
+@triton.jit
+def corners(x, y, out):
+    at = tl.arange(0, 16)
+    a, b = tl.load(x + at), tl.load(y + at)
+    tl.store(out + at, libdevice.log1p(a))
+    tl.store(out + 16 + at, libdevice.hypot(a, b))
+    tl.store(out + 32 + at, libdevice.atan2(a, b))

@@ -360,6 +360,46 @@ def applied(pick):
     return lambda k, block, left, right, own=reduce.applied: pick(own, k, block, left, right)
 
 
+def test_numbers_of_8_and_16_bits_wrap():
+    import numpy as np
+
+    out = torch.zeros(32, dtype=torch.int64, device="npu")
+    kernels.narrow[(1,)](out, 100, 100)
+    right()
+    at = np.arange(8)
+    with np.errstate(over="ignore"):
+        rows = at.astype(np.int8) * np.int8(40), (at.astype(np.int16) * np.int16(20000)) >> 1
+        wanted = [*map(int, np.concatenate([r.astype(int) for r in (*rows, (at.astype(np.uint8) - np.uint8(1)) >> 1)]))]
+    assert out.tolist() == [*wanted, -56, 0, 100, -56, 8, 84, 0, 0]
+
+
+def test_the_corners_of_libdevice():
+    inf, nan = float("inf"), float("nan")
+    pairs = [(inf, inf), (-inf, inf), (inf, -inf), (-inf, -inf), (0.0, -0.0), (-0.0, -0.0), (-0.0, 0.0), (0.0, 0.0)]
+    pairs += [(inf, nan), (nan, 1.0), (1e37, 2.0), (1e38, -3.0), (3e38, 0.0), (-0.5, -inf), (3.0, -4.0), (nan, -0.0)]
+    x, y = (torch.tensor([p[i] for p in pairs]) for i in (0, 1))
+    out = torch.zeros(48, device="npu")
+    kernels.corners[(1,)](x.npu(), y.npu(), out)
+    for got, wanted in zip(out.cpu().chunk(3), (torch.log1p(x), torch.hypot(x, y), torch.atan2(x, y))):
+        torch.testing.assert_close(got, wanted, equal_nan=True)
+
+
+def test_a_message_of_any_characters_stays_as_it_is():
+    from labkit.triton.scalars import literal
+
+    said = "bad\u00a0value \u2028 100%"
+    assert re.sub(rb"\\(\d{3})", lambda m: bytes([int(m[1], 8)]), literal(said).encode()).decode() == said + "%"
+
+
+def test_a_link_to_nowhere_among_the_sources(tmp_path):
+    from labkit.triton import driver
+
+    (tmp_path / "a.py").write_text("")
+    was = driver.stamp([tmp_path])
+    (tmp_path / ".#a.py").symlink_to("user@host.123:456")
+    assert driver.stamp([tmp_path]) == was
+
+
 MUTANTS = {
     "a quotient rounds down": ("whole", lambda m: text(m, "Quotient", "return a / b;", "return a / b - (a % b != 0 && (a < 0) != (b < 0));")),
     "what is cut off saturates": ("whole", lambda m: m.setattr(words, "wrapped", lambda k, of, elem: copied(k, of))),

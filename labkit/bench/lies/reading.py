@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from labkit.bench.lies.shown import shown
 from labkit.bench.lies.tables import names_of_table
-from labkit.bench.lies.units import wrong_units
+from labkit.bench.lies.units import finite, scale, step_of_rounding, wrong_units
+from labkit.bench.lies.units import value as _value
 
 CLOCKS = {
     "time", "time_ns", "perf_counter", "perf_counter_ns", "monotonic", "monotonic_ns", "process_time", "thread_time",
@@ -72,8 +74,9 @@ def read(sources: dict[str, str]) -> Text:
     found = Text()
     for file, text in sources.items():
         tree = ast.parse(text)
-        _Reader(tree, found, file).run()
-        found.units += wrong_units(tree)
+        with suppress(RecursionError):  # a sum of thousands of terms: what is not understood is no finding
+            _Reader(tree, found, file).run()
+            found.units += wrong_units(tree)
     return found
 
 
@@ -119,7 +122,7 @@ class _Reader:
                 self.found.words.add(n.name)
             elif isinstance(n, ast.keyword) and n.arg:
                 self.found.words.add(n.arg)
-            elif isinstance(n, ast.Constant) and type(n.value) in (int, float):
+            elif isinstance(n, ast.Constant) and finite(n.value) is not None:
                 self.found.numbers.add(float(n.value))
         self._taint()
         self._statistics()
@@ -420,16 +423,10 @@ class _Reader:
                 if any(isinstance(c, ast.Call) and _name(c) in CLOCKS for c in ast.walk(n.args[0])):
                     if id(n) in printed:
                         continue
-                    quantum = _scale(n.args[0])
-                    if any(_name(c) == "elapsed_time" for c in ast.walk(n.args[0]) if isinstance(c, ast.Call)):
-                        quantum /= 1e3
-                    if n.func.id == "round" and len(n.args) > 1 and isinstance(n.args[1], ast.Constant):
-                        quantum *= 10.0 ** -n.args[1].value
+                    quantum = step_of_rounding(n)
             elif isinstance(n, ast.BinOp) and isinstance(n.op, ast.FloorDiv):
-                calls = [_name(c) for c in ast.walk(n.left) if isinstance(c, ast.Call)]
-                divisor = _value(n.right)
-                if divisor and any(c in CLOCKS for c in calls):
-                    quantum = divisor * (1e-3 if any(c.endswith("_ns") for c in calls) else 1e6)
+                if any(isinstance(c, ast.Call) and _name(c) in CLOCKS for c in ast.walk(n.left)):
+                    quantum = scale(n.left) * (_value(n.right) or 0)
             elif isinstance(n, ast.Attribute) and n.attr == "seconds" and self._timed(n.value):
                 quantum = 1e6
             if quantum and quantum >= 1 and (self.found.quantum is None or quantum > self.found.quantum[0]):
@@ -467,34 +464,3 @@ def _bound(parameters: list[ast.arg], call: ast.Call) -> list[tuple[str, ast.exp
     if isinstance(call.func, ast.Attribute) and names[:1] in (["self"], ["cls"]):
         names = names[1:]
     return [*zip(names, call.args), *((k.arg, k.value) for k in call.keywords if k.arg in names)]
-
-
-def _value(node) -> float | None:
-    """The value of an expression of plain numbers: 1000, 10**6, 1e3 * 1e3."""
-    if isinstance(node, ast.Constant):
-        return node.value if isinstance(node.value, (int, float)) else None
-    if not isinstance(node, ast.BinOp):
-        return None
-    left, right = _value(node.left), _value(node.right)
-    if left is None or right is None:
-        return None
-    if isinstance(node.op, ast.Mult):
-        return left * right
-    if isinstance(node.op, ast.Pow) and 0 <= right <= 18:
-        return left**right
-    return left / right if isinstance(node.op, ast.Div) and right else None
-
-
-def _scale(node) -> float:
-    """The unit of int(time.time() * 1000), in microseconds."""
-    scale = 1e6
-    for n in ast.walk(node):
-        if isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mult):
-            for side in (n.left, n.right):
-                if value := _value(side):
-                    scale /= value
-        elif isinstance(n, ast.Call) and _name(n).endswith("_ns"):
-            scale /= 1e9
-        elif isinstance(n, ast.BinOp) and isinstance(n.op, ast.Div) and (value := _value(n.right)):
-            scale *= value
-    return scale

@@ -1,4 +1,4 @@
-"""Times whose name says another unit than they have: us.append((t1 - t0) * 1e3).
+"""Times whose name says another unit than they have: us.append((t1 - t0) * 1e3); and in what steps one is rounded.
 
 Read from the text: a clock gives seconds, nanoseconds or, as events do, milliseconds; a power of ten makes another unit
 of them; the name that takes the result says one. What is not understood has no unit, and is no finding.
@@ -7,10 +7,9 @@ of them; the name that takes the result says one. What is not understood has no 
 from __future__ import annotations
 
 import ast
-import copy
 import re
 from collections.abc import Iterator
-from math import log10
+from math import isfinite, log10
 
 SECONDS = {"perf_counter", "monotonic", "time", "default_timer", "process_time", "thread_time", "total_seconds"}
 SAID = {
@@ -22,8 +21,9 @@ KEEPING = set("float int abs round sum min max sorted list array asarray median 
 
 
 def wrong_units(tree: ast.AST) -> list[tuple[int, str, str, str]]:
-    """(line, name, the unit that it says, the unit that it has)"""
-    nodes = list(ast.walk(_Scopes().visit(copy.deepcopy(tree))))
+    """(line, name, the unit that it says, the unit that it has). The tree's names are changed."""
+    _name_by_scope(tree)
+    nodes = list(ast.walk(tree))
     read = _Reader(nodes)
     scaled = {
         _name(side)
@@ -49,20 +49,16 @@ def wrong_units(tree: ast.AST) -> list[tuple[int, str, str, str]]:
     return found
 
 
-class _Scopes(ast.NodeTransformer):
+def _name_by_scope(tree: ast.AST) -> None:
     """A function's own names as function.name: the t of one is not the t of another."""
-
-    def visit_FunctionDef(self, node):
-        self.generic_visit(node)  # an inner function's first
+    functions = [n for n in ast.walk(tree) if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef))]
+    for node in reversed(functions):  # an inner function's first
         elsewhere = {n for x in ast.walk(node) if isinstance(x, (ast.Global, ast.Nonlocal)) for n in x.names}
         own = {a.arg for a in [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]}
         own |= {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
         for n in ast.walk(node):
             if isinstance(n, ast.Name) and n.id in own - elsewhere and "." not in n.id:
                 n.id = f"{node.name}.{n.id}"
-        return node
-
-    visit_AsyncFunctionDef = visit_FunctionDef
 
 
 class _Reader:
@@ -149,14 +145,66 @@ def _said(name: str) -> int | None:
     return SAID.get(parts[-1]) if parts and "per" not in parts and parts != ["s"] else None
 
 
-def _value(e: ast.AST) -> float | None:
-    if isinstance(e, ast.Constant) and isinstance(e.value, (int, float)) and not isinstance(e.value, bool):
-        return float(e.value)
-    if isinstance(e, ast.BinOp) and isinstance(e.op, (ast.Pow, ast.Mult)):
-        left, right = _value(e.left), _value(e.right)
-        if left is not None and right is not None and abs(right) < 1e9:
-            return left**right if isinstance(e.op, ast.Pow) and abs(right) < 20 else left * right
-    return None
+def finite(number) -> float | None:
+    """As a float; None where it is no number, or none that a float can hold: a key of 2048 bits is no time."""
+    if type(number) not in (int, float):
+        return None
+    try:
+        return float(number) if isfinite(number) else None
+    except OverflowError:
+        return None
+
+
+def value(e: ast.AST | None, quotients: bool = True) -> float | None:
+    """The value of an expression of plain numbers: 1000, 10**6, 1e3 * 1e3, 1 / 1000."""
+    if isinstance(e, ast.Constant):
+        return finite(e.value)
+    if not isinstance(e, ast.BinOp) or not isinstance(e.op, (ast.Pow, ast.Mult, *[ast.Div] * quotients)):
+        return None
+    left, right = value(e.left, quotients), value(e.right, quotients)
+    if left is None or right is None:
+        return None
+    try:
+        if isinstance(e.op, ast.Div):
+            return finite(left / right)
+        return finite(left * right if isinstance(e.op, ast.Mult) else left**right)
+    except (OverflowError, ZeroDivisionError):
+        return None
+
+
+def _value(e: ast.AST | None) -> float | None:
+    return value(e, quotients=False)
+
+
+def step_of_rounding(call: ast.Call) -> float | None:
+    """Of int(time.time() * 1000) or round(t, 3), in microseconds; None where the digits are not known."""
+    given = [*call.args[1:], *(k.value for k in call.keywords if k.arg == "ndigits")]
+    digits = 0
+    if _name(call.func) == "round" and given:
+        try:
+            digits = ast.literal_eval(given[0]) or 0
+        except ValueError:
+            return None
+    return scale(call.args[0]) * 10.0**-digits if isinstance(digits, int) and abs(digits) < 30 else None
+
+
+def scale(node: ast.AST) -> float:
+    """The unit of time.time() * 1000, in microseconds."""
+    unit, todo = 1e6, [node]
+    while todo:
+        n = todo.pop()
+        if value(n) is not None:
+            continue  # a factor, which stood above
+        if isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mult):
+            unit /= value(n.left) or value(n.right) or 1
+        elif isinstance(n, ast.BinOp) and isinstance(n.op, ast.Div):
+            unit *= value(n.right) or 1
+        elif isinstance(n, ast.Call) and _name(n.func).endswith("_ns"):
+            unit /= 1e9
+        elif isinstance(n, ast.Call) and _name(n.func) == "elapsed_time":
+            unit /= 1e3
+        todo += ast.iter_child_nodes(n)
+    return unit
 
 
 def _power(e: ast.AST) -> int | None:

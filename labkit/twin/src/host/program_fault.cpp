@@ -74,7 +74,16 @@ std::string fault_json(const char* kind) {
            ",\"findings\":" + json_list(findings) + "}";
 }
 
+void take_time_up(int how) {  // by this thread alone: a signal would cut short the sleep() of another, and main end
+                              // well
+    sigset_t one;
+    sigemptyset(&one);
+    sigaddset(&one, SIGUSR2);
+    pthread_sigmask(how, &one, nullptr);
+}
+
 void watch() {
+    take_time_up(SIG_UNBLOCK);
     while (sem_wait(&g_event) != 0) {}
     const char* kind = g_fault.signal == kLeft ? "exit" : "crash";
     if (g_time_up && !g_fault.signal) {
@@ -124,6 +133,7 @@ void watch_faults() {
     t.sa_handler = on_time_up;
     t.sa_flags = SA_RESTART;
     sigaction(SIGUSR2, &t, nullptr);
+    take_time_up(SIG_BLOCK);
     std::thread(watch).detach();
 }
 
