@@ -110,6 +110,8 @@ class Event(torch.Event):
         start, end = (lib().lab_event_time(event.event_id) for event in (self, end_event))
         if start < 0 or end < 0:
             raise RuntimeError("Both events must be recorded before calculating elapsed time.")
+        if lib().lab_event_is_old(self.event_id) != lib().lab_event_is_old(end_event.event_id):
+            raise RuntimeError(messages.text("device.event_of_another_zero"))
         for event in (self, end_event):
             lib().lab_event_synchronize(event.event_id)
         return (end - start) * 1e-6
