@@ -232,10 +232,10 @@ def test_a_server_with_ever_new_sizes_keeps_the_newest(monkeypatch):
     from labkit.fusion import fused
 
     monkeypatch.setattr(fused, "MOST_SHAPES", 8)
-    kernel = fusion.kernel(swiglu, values(4, 256), values(4, 256))
+    kernel = fusion.kernel(swiglu, (values(4, 256), values(4, 256)))
     own = values(8, 256), values(8, 256)
-    kernel.choose(Way(blocks=2), *own)
-    variant = kernel.variant(cut=kernel.choose(Way(blocks=1))._first.cut)
+    kernel.choose(Way(tall=1, wide=256, blocks=2), *own)
+    variant = kernel.variant(cut=kernel.choose(Way(tall=1, wide=256, blocks=1))._first.cut)
     kernel.choose(None)
     for rows in range(16, 48):
         for k in (kernel, variant):
