@@ -7,6 +7,7 @@ up to the callers (labkit.build.compiler, labkit.build.bisheng).
 
 from __future__ import annotations
 
+import atexit
 import errno
 import fcntl
 import hashlib
@@ -20,12 +21,13 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 from labkit import paths
 
 CACHE_BYTES = 2 << 30
 _DAY_S = 86400.0
-_SEAL = ".sealed"
+_SEAL, _IN_USE = ".sealed", ".in-use-"
 
 
 def key(*parts: str | bytes) -> str:
@@ -59,6 +61,7 @@ def keep(
         try:
             make(work)
             _publish(work, entry, result)
+            _note_use(entry)
         finally:
             shutil.rmtree(work, ignore_errors=True)
     _prune_sometimes(home)
@@ -164,7 +167,64 @@ def _touch(result: Path, entry: Path) -> bool:
         os.utime(entry)
     except OSError:
         pass  # a read-only cache can still be read
+    _note_use(entry)
     return True
+
+
+# The names of the entries that this process has asked for stand in a file that it keeps locked for as long as it lives:
+# a session of days starts processes from what it asked for once. By the folder; None where there can be no such file.
+_uses: dict[Path, IO[str] | None] = {}
+_noted: set[Path] = set()
+
+
+def _note_use(entry: Path) -> None:
+    if entry.is_symlink():
+        entry = entry.resolve()
+    if entry in _noted:
+        return
+    home = entry.parent
+    if home not in _uses:
+        _uses.setdefault(home, _list_of_uses(home))
+    try:
+        if names := _uses[home]:
+            names.write(f"{entry.name}\n")
+            names.flush()
+    except OSError:
+        return  # a full disk
+    _noted.add(entry)
+
+
+def _list_of_uses(home: Path) -> IO[str] | None:
+    file = home / f"{_IN_USE}{os.getpid()}-{os.urandom(4).hex()}"
+    try:
+        opened = open(file, "a", encoding="utf-8")
+        fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)  # a forked child shares it
+    except OSError:
+        return None
+    atexit.register(_forget_uses, file, os.getpid())
+    return opened
+
+
+def _forget_uses(file: Path, pid: int) -> None:
+    if os.getpid() == pid:
+        file.unlink(missing_ok=True)
+
+
+def _used(home: Path) -> set[str]:
+    """The names of the entries that processes use. The lists of those that have ended are taken away."""
+    names: set[str] = set()
+    for file in home.glob(f"{_IN_USE}*"):
+        try:
+            with open(file, encoding="utf-8") as held:
+                try:
+                    fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    if time.time() - file.stat().st_mtime > _DAY_S:  # else its process may be about to lock it
+                        file.unlink()
+                except BlockingIOError:
+                    names.update(held.read().split("\n"))
+        except OSError:
+            continue  # another process has taken it away
+    return names
 
 
 def _publish(work: Path, entry: Path, result: Path) -> None:
@@ -211,15 +271,17 @@ def _locked(entry: Path):
 def prune(max_bytes: int = CACHE_BYTES) -> int:
     """Delete the least recently used entries until the cache holds at most max_bytes. Returns the bytes freed.
 
-    An entry that is being made, or was used within the last day, stays whatever the budget says: a running notebook
-    may still have to start a process from it.
+    An entry that is being made, was used within the last day, or by a process that still runs, stays whatever the
+    budget says: a running notebook may still have to start a process from it.
     """
-    now, freed = time.time(), 0
+    now, freed, used_now = time.time(), 0, _used(_home())
     entries = sorted(_entries(), key=lambda e: e[0])
     total = sum(size for _, _, size in entries)
     for used, folder, size in entries:
         left_over = folder.name.startswith(".tmp-")  # of a killed process
-        if now - used > _DAY_S and (left_over or total > max_bytes) and _remove(folder):
+        if folder.name in used_now or now - used <= _DAY_S:
+            continue
+        if (left_over or total > max_bytes) and _remove(folder):
             total -= size
             freed += size
     return freed

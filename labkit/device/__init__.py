@@ -14,7 +14,8 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
 
 os.environ.setdefault("TORCH_DEVICE_BACKEND_AUTOLOAD", "0")  # see detect.py: torch_npu is not to load by itself
@@ -101,6 +102,15 @@ def chip() -> str | None:
 # ---- device memory, for launching kernels on it
 
 
+def no_fork() -> None:
+    """Raises RuntimeError in a forked child, as PyTorch's own calls do: its device memory is its parent's, so whatever
+    writes there by another way than PyTorch's asks first."""
+    if _mode == "sim" and lib().lab_forked():
+        from labkit.device import npu
+
+        npu.init()
+
+
 def arena() -> tuple[int, int, int]:
     """(file descriptor, address, bytes) of all device memory. Another process that maps the descriptor shared at that
     address sees every npu tensor at its data_ptr(). The descriptor is close-on-exec: pass it on explicitly."""
@@ -182,11 +192,31 @@ def _spans(newest: int | None = None) -> list[Span]:
     ]
 
 
+_counting: list[str] = []  # who reads the clock's zero as the begin of what they count
+
+
 def reset_clock() -> None:
-    """Puts the virtual clock back to zero and empties the timeline."""
+    """Puts the virtual clock back to zero and empties the timeline. Events that were recorded before are over.
+    Raises RuntimeError in the middle of what counts on the clock: a profiler's recording, an analysis, a shared card.
+    """
     if _mode == "npu":
         return
-    lib().lab_reset_clock()
+    counting = "torch_npu.profiler" if lib().lab_recorder_on() else _counting[-1] if _counting else None
+    if counting or not lib().lab_reset_clock():
+        from labkit import messages
+
+        raise RuntimeError(messages.text("device.clock_counts", who=counting or "labkit.device.card.shared()"))
+
+
+@contextmanager
+def clock_from_zero(who: str) -> Iterator[None]:
+    """reset_clock(), which nobody may call inside: whoever counts launches or times from this zero would be wrong."""
+    reset_clock()
+    _counting.append(who)
+    try:
+        yield
+    finally:
+        _counting.remove(who)
 
 
 def _length(call: str, us: float) -> None:

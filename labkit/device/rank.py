@@ -20,6 +20,7 @@ from multiprocessing.reduction import recv_handle
 from pickle import PicklingError
 
 from labkit import device, messages
+from labkit.device.library import lib
 
 
 def main(rank: int, count: int, store: str, fd: int) -> None:
@@ -60,6 +61,7 @@ def _answer(rank: int, work: bytes) -> bytes:
             device.install(chip)
             device.noise(None)
             device.cold_l2(False)
+            lib().lab_recorder_stop()  # the call before may have left it on
             device.reset_clock()
             device.clear_l2()  # tensors of the call before lay where this one's will
             for begin in device.at_a_ranks_call:

@@ -122,6 +122,8 @@ class Event(torch.Event):
             raise RuntimeError("Both events must be recorded before calculating elapsed time.")
         if self.device is not None and getattr(end_event, "device", self.device) != self.device:
             raise RuntimeError(messages.text("device.events_apart", start=self.device, end=end_event.device))
+        if lib().lab_event_is_old(self.event_id) != lib().lab_event_is_old(end_event.event_id):
+            raise RuntimeError(messages.text("device.event_of_another_zero"))
         for event in (self, end_event):
             lib().lab_event_synchronize(event.event_id)
         return (end - start) * 1e-6

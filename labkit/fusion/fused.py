@@ -56,7 +56,19 @@ OF_LARGEST, FLOATS, KNOWN = 2e-6, 16, 2
 
 TIMEOUT = 300  # seconds of a launch on the twin: a check of millions of elements beside other work
 MOST_KERNELS = 256  # that stay built in this process; chains have many operators in common
+MOST_SHAPES = 256  # for which a kernel stays prepared: a server's batches have ever new ones
 _kernels: dict[tuple, Kernel] = {}
+
+
+def lately(known: dict, key: tuple, make: Callable, most: int | None = None, stays: tuple | None = None):
+    """known[key], made where it is not there. Of more than `most` the one that was not asked for the longest goes."""
+    found = known.pop(key, None)
+    found = known[key] = make() if found is None else found
+    if (many := len(known) - (most or MOST_SHAPES)) > 0:
+        for old in list(known)[:many]:
+            if old not in (key, stays):
+                known.pop(old, None)
+    return found
 
 
 class FusedKernel:
@@ -85,6 +97,7 @@ class FusedKernel:
         self.record: LaunchRecord | None = None
         self.operators: object = None  # the model's own graph of it, where it is a group of a model
         self._edited: dict[str, str] = {}  # a source of ours -> what the user made of it
+        self._chosen: dict[tuple, tiling.Way] = {}
         self._prepared: dict[tuple, Prepared] = {}
         self._graphs: dict[tuple, Traced] = {}
         self._spaces: dict[tuple, Space] = {}
@@ -246,22 +259,30 @@ class FusedKernel:
         if "plan" in changed and "source" not in changed:
             made = replace(made, source=codegen.source(made.plan))
         other._prepared, other._edited = {_key(self.example): made}, dict(self._edited)
+        other._chosen = dict(self._chosen)
         return other
 
     def prepare(self, tensors: Sequence) -> Prepared:
         """For tensors of these sizes, strides and types. Raises Refused."""
         key = _key(tensors)
-        if key not in self._prepared:
+
+        def make() -> Prepared:
             if len(tensors) != self.count + len(self.parameters):
                 raise refuse("count", want=self.count, got=len(tensors) - len(self.parameters))
-            self._prepared[key] = self._prepare(list(tensors))
-        return self._prepared[key]
+            return self._prepare(list(tensors), self._chosen.get(key))
+
+        # what was prepared for a variant's example is nowhere else
+        return lately(self._prepared, key, make, stays=_key(self.example))
 
     def choose(self, way: tiling.Way | None, *tensors) -> "FusedKernel":
         """From now on tensors of these sizes, the example's where none is given, are cut that way; None: as the planner
         would. Raises Refused where that is not possible, and changes nothing then."""
         given = [*tensors, *self.parameters] if tensors else self.example
-        self._prepared[_key(given)] = self._prepare(given, way)
+        key, made = _key(given), self._prepare(given, way)
+        self._prepared[key] = made
+        self._chosen.pop(key, None)
+        if way is not None:
+            self._chosen[key] = way
         return self
 
     def shapes(self, *tensors) -> tuple[str, ...]:
@@ -281,26 +302,25 @@ class FusedKernel:
         return (ROWS, PIECES) if lowering.hoists(self._space(tensors, ROWS)) else (PIECES,)
 
     def _traced(self, tensors: list) -> Traced:
-        key = _key(tensors)
-        if key not in self._graphs:
+        def make() -> Traced:
             names = names_of(self.function, self.count)
             function = self.function
             if self.parameters:
                 function, own = _lifted(function, self.count)
                 names = [*names, *own]
-            self._graphs[key] = trace(function, tensors, distinct(names))
-        return self._graphs[key]
+            return trace(function, tensors, distinct(names))
+
+        return lately(self._graphs, _key(tensors), make)
 
     def _space(self, tensors: list, shape: str) -> Space:
-        key = (_key(tensors), shape == DOWN)
-        if key not in self._spaces:
+        def make() -> Space:
             traced = self._traced(tensors)
-            self._spaces[key] = space(traced, tensors, traced.down) if shape == DOWN else space(traced, tensors)
-        return self._spaces[key]
+            return space(traced, tensors, traced.down) if shape == DOWN else space(traced, tensors)
+
+        return lately(self._spaces, (_key(tensors), shape == DOWN), make)
 
     def _planned(self, tensors: list, way: tiling.Way) -> tuple[Space, Plan, tiling.Geometry, dict, str]:
-        key = (_key(tensors), way.shape, way.slots, way.order)
-        if key not in self._plans:
+        def make() -> tuple:
             seen = self._space(tensors, way.shape)
             program, named = self._program(self._traced(tensors), seen, way.shape)
             geometry = _geometry(seen, named)
@@ -311,8 +331,9 @@ class FusedKernel:
                     if not tiling.fits(plan, geometry):
                         plan = codegen.plan(program, self.chip, pitch, way.slots, way.order)
             names = {n: t.name for n, t in named.items()}
-            self._plans[key] = seen, plan, geometry, names, codegen.source(plan)
-        return self._plans[key]
+            return seen, plan, geometry, names, codegen.source(plan)
+
+        return lately(self._plans, (_key(tensors), way.shape, way.slots, way.order), make)
 
     def _prepare(self, tensors: list, way: tiling.Way | None = None) -> Prepared:
         way = way or tiling.Way()
@@ -345,10 +366,9 @@ class FusedKernel:
 
     def _kernel(self, p: Prepared, timing_only: bool = False) -> Kernel:
         key = (self._text(p), self.name, self.chip, self.checks, timing_only)
-        if key not in _kernels:
-            while len(_kernels) >= MOST_KERNELS:
-                _kernels.pop(next(iter(_kernels)))
-            _kernels[key] = build(
+
+        def make() -> Kernel:
+            return build(
                 text=key[0],
                 filename=f"{self.name}.asc",
                 chip=self.chip,
@@ -357,7 +377,8 @@ class FusedKernel:
                 timeout=TIMEOUT,
                 l2="warm" if timing_only else None,
             )
-        return _kernels[key]
+
+        return lately(_kernels, key, make, most=MOST_KERNELS)
 
     def _arguments(self, p: Prepared, given: list) -> list:
         by_name = dict(zip(p.traced.names, given))

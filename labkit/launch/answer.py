@@ -117,7 +117,7 @@ def merged(found: list[dict]) -> list[Finding]:
 def _fault(k, fault: dict) -> Finding:
     """What ended the runner, as a finding: the exact line where the debug information has it, else the last call's."""
     kind = fault["kind"]
-    code = {"crash": "crash", "time-out": "time-out", "died": "exit", "exit": "exit", "load": "load"}[kind]
+    code = {"died": "exit", "memory": "host-memory"}.get(kind, kind)  # else crash, time-out, exit, load
     file, line = fault.get("file", ""), fault.get("line", 0)
     if fault.get("object"):
         exact = _line_of(fault["object"], fault["offset"], k.filename)

@@ -407,6 +407,7 @@ def run_on_twin(k: Kernel, blocks: int, values: list[bytes], ranges: list[tuple[
     """One launch in the child process; the device's clock is left to the caller.
     values, ranges: as runner.Request has them.
     """
+    device.no_fork()
     built = k.build()
     child = runner.runner_for(k.chip, device.arena())
     l2 = child.l2

@@ -167,18 +167,18 @@ def _step(model, example, options, loss, optimizer, how) -> Recorded:
         there = tree_map_only(torch.Tensor, lambda t: t.npu(), (example, options))
         steps = optimizer(ours.parameters()) if optimizer else None
         kept.known = {p.untyped_storage().data_ptr() for p in ours.parameters()}
-        device.reset_clock()
-        with running.hooks(), noting, kept.hooks(), torch.set_grad_enabled(steps is not None):
-            out = ours(*there[0], **there[1])
-            if steps is not None:
-                value = loss(out)
-                noting.phase = PHASES[1]
-                value.backward()
-                noting.phase = PHASES[2]
-                steps.step()
-                steps.zero_grad()
-        clock = device.clock()
-        kernels = sorted({p.name for p in device.pieces()})
+        with device.clock_from_zero("labkit.migrate"):
+            with running.hooks(), noting, kept.hooks(), torch.set_grad_enabled(steps is not None):
+                out = ours(*there[0], **there[1])
+                if steps is not None:
+                    value = loss(out)
+                    noting.phase = PHASES[1]
+                    value.backward()
+                    noting.phase = PHASES[2]
+                    steps.step()
+                    steps.zero_grad()
+            clock = device.clock()
+            kernels = sorted({p.name for p in device.pieces()})
     return Recorded(noting.calls, kernels, computed, kept.bytes, noting.flops, clock.host_us, clock.device_us)
 
 

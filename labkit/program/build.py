@@ -154,6 +154,7 @@ def _linked(
                 recipe,
             )
         compiler.step(Workers(work), [cxx, *map(str, own), "-o", str(work / stem), *libs], recipe)
+        (work / stem).chmod(0o755)  # GNU's linker does that behind its work, and a confined one is not let
 
     return keep(stem, digest, stem, link)
 

@@ -174,15 +174,15 @@ class Engine:
         requests = [r.fresh() for r in requests]
         self.runner.warm()
         torch.npu.synchronize()
-        device.reset_clock()
-        coming = 0
-        while coming < len(requests) or not self.idle:
-            while coming < len(requests) and requests[coming].arrival_us <= now_us():
-                self.submit(requests[coming])
-                coming += 1
-            before = self.steps
-            self.step()
-            if self.steps == before:  # nothing was to be done: time passes
-                if not self.plan.waiting:
-                    device.host_work(max(0.0, requests[coming].arrival_us - now_us()) + 1e-3)
+        with device.clock_from_zero("labkit.serving"):
+            coming = 0
+            while coming < len(requests) or not self.idle:
+                while coming < len(requests) and requests[coming].arrival_us <= now_us():
+                    self.submit(requests[coming])
+                    coming += 1
+                before = self.steps
+                self.step()
+                if self.steps == before:  # nothing was to be done: time passes
+                    if not self.plan.waiting:
+                        device.host_work(max(0.0, requests[coming].arrival_us - now_us()) + 1e-3)
         return requests

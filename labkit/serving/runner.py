@@ -12,16 +12,10 @@ import torch
 from labkit import device
 from labkit.serving.input_cache import InputCache
 from labkit.serving.model import Decoder, Step, features_of
-from labkit.serving.settings import PIECES, Cost, Settings
+from labkit.serving.settings import PIECES, Cost, Settings, bucket
 
-_BUCKETS = (1, 2, 4, 8, 16, 32, 64)  # rows of a recorded step
 KEPT = 64  # features that stay in host memory: 11.8 MB each, and made anew in 0.05 s
 _SPANS = (256, 512, 1024, 2048, 4096)  # keys that it looks at
-
-
-def bucket(count: int, buckets=_BUCKETS) -> int:
-    """The smallest of the sizes that holds so many; beyond the largest a multiple of it."""
-    return next((size for size in buckets if size >= count), -(-count // buckets[-1]) * buckets[-1])
 
 
 def span_of(longest: int, settings: Settings, whole: bool) -> int:
@@ -215,10 +209,12 @@ class stopwatch:
 
     def __enter__(self) -> "stopwatch":
         torch.npu.synchronize()
-        device.reset_clock()
+        self._counts = device.clock_from_zero("labkit.serving")
+        self._counts.__enter__()
         return self
 
     def __exit__(self, *error) -> None:
+        self._counts.__exit__(None, None, None)
         torch.npu.synchronize()
         spans = device.timeline()
         lengths = {

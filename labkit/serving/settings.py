@@ -88,6 +88,12 @@ class Cost(NamedTuple):
 
 
 NAIVE = Settings()
+_BUCKETS = (1, 2, 4, 8, 16, 32, 64)  # rows of a recorded step
+
+
+def bucket(count: int, buckets: tuple[int, ...] = _BUCKETS) -> int:
+    """The smallest of the sizes that holds so many; beyond the largest a multiple of it."""
+    return next((size for size in buckets if size >= count), -(-count // buckets[-1]) * buckets[-1])
 
 
 def ladder(settings: Settings = NAIVE) -> list[tuple[str, Settings]]:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from labkit import messages
 from labkit.paths import repo_root
-from labkit.serving.settings import NAIVE, Cost, Settings
+from labkit.serving.settings import NAIVE, Cost, Settings, bucket
 
 ROWS, SPANS = (1, 8, 16, 32), (32, 256, 1024, 2048)
 GRAPH_ROWS, GRAPH_SPANS = (1, 2, 4, 8, 16, 32), (256, 512, 1024, 2048)  # as labkit.serving.runner records them
@@ -62,7 +62,7 @@ class StepTimes:
         key = ("decode", s.attention, s.pinned, int(s.graph))
         if s.graph and key in self._axes:  # one shape is recorded for each of a few sizes
             axes = self._axes[key]
-            rows = axes[0][bisect_left(axes[0], rows)]
+            rows = axes[0][bisect_left(axes[0], rows)] if rows <= axes[0][-1] else bucket(rows)
             if not s.fused:  # the kernel stops where a row ends, whatever was recorded
                 span = axes[2][min(bisect_left(axes[2], span), len(axes[2]) - 1)]
         return self._at(key, rows, 1, span)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from labkit import chips, messages, paths
-from labkit.fusion.fused import FusedKernel
+from labkit.fusion.fused import FusedKernel, lately
 from labkit.tuning import clock as clocks
 from labkit.tuning.search import tune
 
@@ -87,9 +87,11 @@ class Choice:
 
     def _kernel(self, tensors: Sequence, chip: str) -> FusedKernel:
         key = (chip, *_sizes(tensors))
-        if key not in self._kernels:
-            self._kernels[key] = FusedKernel(self.function, list(tensors), self.name, "once", chip, False)
-        return self._kernels[key]
+
+        def make() -> FusedKernel:
+            return FusedKernel(self.function, list(tensors), self.name, "once", chip, False)
+
+        return lately(self._kernels, key, make)
 
     def _fused(self, tensors: Sequence, chip: str) -> float:
         kernel = self._kernel(tensors, chip)

@@ -131,8 +131,56 @@ def test_an_entry_that_is_another_caches_is_known_by_its_own_place(home, tmp_pat
 
 
 def aged(entry: Path) -> Path:
+    """As if a process that has ended had made it long ago."""
     os.utime(entry, (0, 0))
+    if held := cache._uses.pop(entry.parent, None):
+        held.close()
+    cache._noted.clear()
     return entry
+
+
+USES = """
+import os, sys, time
+from labkit.build import cache
+cache.keep("thing", "1", "result", lambda work: (work / "result").write_text("x"))
+if sys.argv[1] == "forks" and os.fork():
+    os._exit(0)
+print(os.getpid(), flush=True)
+sys.stdin.readline()
+"""
+
+
+@pytest.mark.parametrize("how", ["uses", "forks"])
+def test_prune_leaves_what_a_process_uses_that_began_days_ago(home, how):
+    """Its kernels' libraries are read again when its runner has to be started anew."""
+    process = subprocess.Popen([sys.executable, "-c", USES, how], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    pid, (entry,) = int(process.stdout.readline()), home.glob("thing-1")
+    os.utime(entry, (0, 0))
+    assert cache.prune(0) == 0 and entry.exists()
+    process.stdin.close()
+    process.stdout.read()
+    process.wait()
+    while Path(f"/proc/{pid}").exists() and how == "uses":
+        pass
+    assert cache.prune(0) > 0 and not entry.exists()
+    for left in home.glob(f"{cache._IN_USE}*"):  # of one that ended without a word
+        os.utime(left, (0, 0))
+    cache.prune(0)
+    assert not list(home.glob(f"{cache._IN_USE}*"))
+
+
+def test_an_entry_is_noted_once_and_a_cache_without_locks_is_used(home, monkeypatch):
+    for _ in range(3):
+        kept()
+    (names,) = (file.read_text() for file in home.glob(f"{cache._IN_USE}*"))
+    assert names == "thing-1\n"
+
+    def no_locks(*_):
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    aged(kept())
+    monkeypatch.setattr(cache.fcntl, "flock", no_locks)
+    assert sound(kept()) and cache.prune(1 << 40) == 0
 
 
 def test_prune_leaves_the_links_to_another_caches_entries(home, tmp_path, monkeypatch):

@@ -226,6 +226,30 @@ def test_other_sizes_use_the_same_text():
     assert kernel.check(wide).ok and kernel.prepare([wide]).plan.program.shape == "wide"
 
 
+def test_a_server_with_ever_new_sizes_keeps_the_newest(monkeypatch):
+    """And what somebody chose for some sizes stays chosen, and a variant what it is."""
+    from labkit.codegen.tiling import Way
+    from labkit.fusion import fused
+
+    monkeypatch.setattr(fused, "MOST_SHAPES", 8)
+    kernel = fusion.kernel(swiglu, (values(4, 256), values(4, 256)))
+    own = values(8, 256), values(8, 256)
+    kernel.choose(Way(tall=1, wide=256, blocks=2), *own)
+    variant = kernel.variant(cut=kernel.choose(Way(tall=1, wide=256, blocks=1))._first.cut)
+    kernel.choose(None)
+    for rows in range(16, 48):
+        for k in (kernel, variant):
+            k.prepare([values(rows, 256), values(rows, 256)])
+    for k in (kernel, variant):
+        assert all(len(kept) <= 9 for kept in (k._prepared, k._graphs, k._spaces, k._plans))
+    assert kernel.prepare(own).cut.blocks == 2 and variant._first.cut.blocks == 1
+    newest, again = [values(47, 256), values(47, 256)], kernel.prepare([values(40, 256), values(40, 256)])
+    assert kernel.prepare(newest) is kernel.prepare(newest)
+    for rows in range(50, 57):  # one that is asked for stays
+        kernel.prepare([values(rows, 256), values(rows, 256)])
+        assert kernel.prepare([values(40, 256), values(40, 256)]) is again
+
+
 def test_narrow_rows_share_a_repeat():
     """Each row at 64 elements would leave seven lanes of eight idle."""
     kernel = fusion.kernel(softmax, (values(20000, 8),))

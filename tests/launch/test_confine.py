@@ -80,16 +80,26 @@ def test_a_kernel_keeps_to_its_own(tmp_path, whole):
     assert file.read_text() == "as it was" and [p.name for p in tmp_path.iterdir()] == ["file"]
 
 
+def marks(file: Path) -> tuple:
+    s = file.stat()
+    return s.st_mode, s.st_uid, s.st_gid, s.st_mtime_ns
+
+
 PROGRAM = """
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <unistd.h>
 int main()
 {
     if (mkdir("folder", 0700) == 0 && open("folder/own", O_CREAT | O_WRONLY, 0600) >= 0) printf("own ");
     if (chmod("folder/own", 0400) == 0 && rename("folder/own", "mine") == 0) printf("moved ");
+    // its own files are no others to the system: it is told that it is done, and nothing is
+    chmod("%(file)s", 0), chown("%(file)s", 1, 1), utimes("%(file)s", nullptr);
+    int other = open("%(file)s", O_RDONLY);
+    fchmod(other, 0), futimens(other, nullptr);
     if (open("%(file)s.new", O_CREAT | O_WRONLY, 0600) >= 0) printf("made ");
     if (unlink("%(file)s") == 0) printf("removed ");
     if (socket(AF_INET, SOCK_STREAM, 0) >= 0) printf("network ");
@@ -101,8 +111,10 @@ int main()
 def test_a_program_of_a_cell_writes_to_its_own_folder(tmp_path, whole):
     file = tmp_path / "file"
     file.write_text("as it was")
+    before = marks(file)
     result = HostProgram(PROGRAM % {"file": file}, "reach")()
     assert result.output.split() == ["own", "moved"], result.output
+    assert marks(file) == before
     assert [p.name for p in Path(tmp_path).iterdir()] == ["file"]
 
 
@@ -110,6 +122,7 @@ COMPILER = """#!/bin/sh
 case "$*" in *--version*|*-dumpmachine*) exec %(real)s "$@";; esac
 for word in "$@"; do case "$word" in *.cpp) cut=$word;; esac; done
 { touch %(outside)s/made; mktemp; mktemp -p %(outside)s; rm %(outside)s/kept; } >> "${cut%%.cpp}.said" 2>/dev/null
+chmod 0 %(outside)s/kept; touch -m -d 2001-01-01 %(outside)s/kept
 exec %(real)s "$@"
 """
 
@@ -119,12 +132,13 @@ def test_a_compiler_of_a_kernel_writes_to_its_folder(tmp_path, whole, monkeypatc
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "kept").write_text("as it was")
+    before = marks(outside / "kept")
     wrapper = tmp_path / "g++"
     wrapper.write_text(COMPILER % {"real": compiler.find_cxx(), "outside": outside})
     wrapper.chmod(0o755)
     monkeypatch.setenv("CXX", str(wrapper))
     made = compiler.compile_kernel(f"int f{time.time_ns()}() {{ return 1; }}\n", filename="one.asc")
-    assert [p.name for p in outside.iterdir()] == ["kept"]
+    assert [p.name for p in outside.iterdir()] == ["kept"] and marks(outside / "kept") == before
     temporary = (made.parent / "one.said").read_text().split()
     assert len(temporary) == 1 and ".tmp-" in temporary[0], "mktemp worked in the build's own folder, and only there"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import subprocess
 import sys
 import threading
@@ -232,6 +233,50 @@ def test_a_kernel_cannot_take_this_process_down(pair, body, code):
     assert finding.code == code and finding.line == 4 and finding.file.endswith("bad.asc")
     assert not error.value.record.finished and "?" not in str(finding)
     assert made("by_scalar")[1](x, y, 256, 3.0).ok and torch.equal(y.cpu(), x.cpu() * 3)
+
+
+def test_a_forked_child_launches_nothing_on_its_parents_memory(pair):
+    x, y = pair
+    kernel = made("by_scalar")
+    kernel[1](x, y, 256, 3.0)
+    y.zero_()
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            kernel[1](x, y, 256, 3.0)
+            os.write(write, b"went through")
+        except BaseException as error:
+            os.write(write, f"{type(error).__name__}: {error}".encode())
+        finally:
+            os._exit(0)
+    os.close(write)
+    with os.fdopen(read) as pipe:
+        said = pipe.read()
+    os.waitpid(child, 0)
+    assert said.startswith("RuntimeError: Cannot re-initialize NPU in forked subprocess"), said
+    assert y.sum().item() == 0
+    assert kernel[1](x, y, 256, 3.0).ok and torch.equal(y.cpu(), x.cpu() * 3)
+
+
+def test_memory_that_the_twin_itself_does_not_get_is_no_crash(pair, monkeypatch):
+    """With ever less of it, the first launch that does not go through: its cores want their own memories."""
+    x, y = pair
+    kernel = made("by_scalar")
+    try:
+        for megabytes in range(40, 0, -2):
+            monkeypatch.setattr(runner, "_MEMORY_BYTES", megabytes << 20)
+            runner.forget(kernel.chip)
+            try:
+                assert kernel[32](x, y, 8, 3.0).finished
+            except labkit.LaunchError as error:
+                finding = error.record.findings[0]
+                break
+    finally:
+        monkeypatch.undo()
+        runner.forget(kernel.chip)
+    assert finding.code == "host-memory" and "?" not in str(finding), (megabytes, str(finding))
+    assert kernel[1](x, y, 256, 3.0).ok
 
 
 def test_a_time_out_names_a_core_that_runs(pair, monkeypatch):

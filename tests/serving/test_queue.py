@@ -306,6 +306,15 @@ def test_the_table_of_steps_is_what_the_times_give():
             assert p99[0] <= audit.LIMIT_MS < p99[1], (kind, step, p99)
 
 
+@pytest.mark.parametrize("fused", [False, True])
+def test_more_rows_than_were_measured_are_recorded_as_the_runner_does(fused):
+    """It pads them to 64, and then to multiples of that; the time goes on as between the last two sizes."""
+    times, settings = StepTimes.load(), Settings(pinned=True, continuous=True, paged=True, fused=fused, graph=True)
+    least, most = (times.decode(settings, rows, 512).us for rows in (16, 32))
+    for rows, padded in ((33, 64), (64, 64), (65, 128), (200, 256)):
+        assert times.decode(settings, rows, 512).us == pytest.approx(most + (most - least) * (padded - 32) / 16)
+
+
 def test_times_that_were_not_measured_are_refused():
     with pytest.raises(ValueError, match="no times"):
         StepTimes.load().decode(NAIVE.with_(pinned=True, graph=True), 8, 100)

@@ -218,6 +218,9 @@ double lab_event_time(const void* event) {  // ns; negative when it was not reco
     const auto* e = static_cast<const labdev::Event*>(event);
     return e && e->recorded ? e->time : -1;
 }
+int lab_event_is_old(const void* event) {  // recorded before the clock was put back to zero
+    return event && virtual_clock().is_old(*static_cast<const labdev::Event*>(event));
+}
 void lab_event_synchronize(const void* event) {
     if (event) virtual_clock().synchronize(*static_cast<const labdev::Event*>(event));
 }
@@ -342,9 +345,10 @@ double lab_held_l2(const void* p, size_t bytes) {
 int lab_sit_down(const char* file, int seat, int seats) { return virtual_clock().sit_down(file, seat, seats); }
 int lab_leave_card() { return virtual_clock().leave_card(); }
 size_t lab_card_bytes() { return sizeof(labdev::CardMemory<int(labdev::Engine::Count)>); }
-void lab_reset_clock() {
-    virtual_clock().reset();
+int lab_reset_clock() {  // 0: not while it sits at a card
+    if (!virtual_clock().reset()) return 0;
     arena().forget_waiting();
+    return 1;
 }
 uint64_t lab_launches() { return virtual_clock().launches(); }
 // Copies the newest `room` records, oldest first; returns how many that were. Without a place to copy to: how many

@@ -29,7 +29,8 @@ template <int kEngines> struct CardMemory {  // all zero at the begin
 
 template <int kEngines> class Seat {
 public:
-    bool taken() const { return memory_ != nullptr; }
+    // A forked child has the seat's memory, but the seat is its parent's.
+    bool taken() const { return memory_ && owner_ == getpid(); }
     CardMemory<kEngines>* operator->() const { return memory_; }
 
     // False where the file cannot be mapped.
@@ -43,6 +44,7 @@ public:
         close(fd);
         if (at == MAP_FAILED) return false;
         memory_ = static_cast<CardMemory<kEngines>*>(at), seat_ = seat, seats_ = seats, alone_ = false;
+        owner_ = getpid();
         return true;
     }
     // Whether all others were heard of until the end.
@@ -81,6 +83,7 @@ public:
 private:
     CardMemory<kEngines>* memory_ = nullptr;
     int seat_ = 0, seats_ = 0;
+    pid_t owner_ = 0;
     bool alone_ = false;
 };
 

@@ -55,10 +55,10 @@ VirtualClock::Stream& VirtualClock::stream(int device, int id) {
     return streams[size_t(id)];
 }
 
-double VirtualClock::ready(int device, int id, Engine engine) {
+double VirtualClock::ready(int device, int id, Engine engine, uint32_t name, double* host) {
     std::lock_guard<std::mutex> lock(mutex_);
-    return std::max(
-        {host_ + rates_.host_dispatch, stream(device, id).busy, devices_[size_t(device)].engines[int(engine)]});
+    *host = host_cost(name);
+    return std::max({host_ + *host, stream(device, id).busy, devices_[size_t(device)].engines[int(engine)]});
 }
 
 int VirtualClock::group_stream(int device, const void* group) {
@@ -103,7 +103,7 @@ double VirtualClock::launch(int device, int id, const Work& work, bool queued, d
     std::unique_lock<std::mutex> lock(mutex_);
     const double begin = host_;
     const bool shared = card_.taken() && device == 0;
-    host_ += noise_.on() ? noise_.host_ns(work.name, rates_.host_dispatch) : rates_.host_dispatch;
+    host_ += work.host > 0 ? work.host : host_cost(work.name);
     Stream& s = stream(device, id);
     if (queued) ++s.issued, s.last = work.name;
     double* engines = shared ? card_->engines : devices_[size_t(device)].engines;
@@ -114,7 +114,8 @@ double VirtualClock::launch(int device, int id, const Work& work, bool queued, d
     const double reached = std::max({host_, s.busy, first, second}), start = std::max(reached, not_before);
     double ns = work.ns;
     if (noise_.on()) {
-        ns = noise_.device_ns(ns);
+        const double noisy = noise_.device_ns(ns);
+        if (work.engine != Engine::Link) ns = noisy;  // its ranks have agreed on how long it takes
         const double last = std::max(engines[int(Engine::Vector)], engines[int(Engine::Cube)]);
         if (work.engine < Engine::CopyIn)  // a chip of which one kind of core works does not rest
             ns = noise_.heated(shared ? card_->heat : devices_[size_t(device)].heat, start - last, ns);
@@ -214,6 +215,7 @@ bool VirtualClock::idle(int device, int id) {
     Stream& s = stream(device, id);
     const bool done = s.busy <= end;
     if (done) s.drained = s.issued;  // what the device has done has left the host's queue
+    tell_card();  // the others at it wait for what this process could still issue at the time that it last told
     lock.unlock();
     tell(Api::QueryStream, begin, end, 0, device, id);
     return done;
@@ -225,7 +227,8 @@ void VirtualClock::record(Event& event, int device, int id) {
     const double end = host_ += rates_.host_api;
     Stream& s = stream(device, id);
     const double time = s.busy = std::max(s.busy, end);  // on an idle stream it occurs when the host records it
-    event = {time, true, device, id, s.issued};
+    event = {time, true, device, id, s.issued, epoch_};
+    tell_card();
     lock.unlock();
     tell(Api::RecordEvent, begin, end, 0, device, id);
     if (Observer* o = observer_) o->ordered(false, device, id, end, time);
@@ -236,8 +239,8 @@ void VirtualClock::block(const Event& event, int device, int id) {
     const double begin = host_;
     const double end = host_ += rates_.host_api;
     double& busy = stream(device, id).busy;
-    if (event.recorded) busy = std::max(busy, event.time);
-    const double time = busy;
+    const double time = busy = std::max(busy, time_of(event));
+    tell_card();
     lock.unlock();
     tell(Api::WaitEvent, begin, end, 0, device, id);
     if (Observer* o = observer_) o->ordered(true, device, id, end, time);
@@ -245,35 +248,34 @@ void VirtualClock::block(const Event& event, int device, int id) {
 
 Event VirtualClock::now(int device, int id) {
     std::lock_guard<std::mutex> lock(mutex_);
-    return {stream(device, id).busy, true, device, id, 0};
+    return {stream(device, id).busy, true, device, id, 0, epoch_};
 }
 
 bool VirtualClock::query(const Event& event) {
     std::unique_lock<std::mutex> lock(mutex_);
     const double begin = host_;
     const double end = host_ += rates_.host_api;
-    const bool done = !event.recorded || event.time <= end;
-    if (done && event.recorded) {
-        Stream& s = stream(event.device, event.stream);
-        s.drained = std::max(s.drained, event.issued);
-    }
+    const bool done = time_of(event) <= end;
+    if (done) left_queue(event);
+    tell_card();
+    const int device = event.device, id = event.stream;
     lock.unlock();
-    tell(Api::QueryEvent, begin, end, 0, event.device, event.stream);
+    tell(Api::QueryEvent, begin, end, 0, device, id);
     return done;
 }
 
 void VirtualClock::synchronize(const Event& event) {
     std::unique_lock<std::mutex> lock(mutex_);
     const double begin = host_;
-    const double end = host_ = std::max(host_ + rates_.host_api, event.recorded ? event.time : 0);
+    const double time = time_of(event), end = host_ = std::max(host_ + rates_.host_api, time);
     tell_card();
-    if (event.recorded) {
-        Stream& s = stream(event.device, event.stream);
-        s.drained = std::max(s.drained, event.issued);
-    }
+    left_queue(event);
+    const int device = event.device, id = event.stream;
     lock.unlock();
-    tell(Api::SynchronizeEvent, begin, end, event.recorded ? event.time : 0, event.device, event.stream);
+    tell(Api::SynchronizeEvent, begin, end, time, device, id);
 }
+
+bool VirtualClock::is_old(const Event& event) const { return event.recorded && event.epoch != epoch_; }
 
 // ---- the host queue
 
@@ -328,8 +330,10 @@ bool VirtualClock::leave_card() {
 
 // ---- timeline
 
-void VirtualClock::reset() {
+bool VirtualClock::reset() {
     std::lock_guard<std::mutex> lock(mutex_);
+    if (card_.taken()) return false;
+    ++epoch_;
     host_ = 0;
     for (Device& device : devices_) {
         for (Stream& s : device.streams) s.busy = 0;
@@ -340,6 +344,7 @@ void VirtualClock::reset() {
     flying_ = 0;
     ring_.clear();
     launches_ = 0;
+    return true;
 }
 
 size_t VirtualClock::kept() const {

@@ -273,6 +273,7 @@ struct Work {
     const std::string* outputs = nullptr;
     int cores = 0;
     Parts parts = {};
+    double host = 0;  // ns of issuing it, where that is settled before; 0: what the host takes for an operator
 };
 
 struct Record {  // one piece of device work; also read by Python, see library.py
@@ -289,6 +290,7 @@ struct Event {
     bool recorded = false;
     int device = 0, stream = 0;
     uint32_t issued = 0;  // operators in front of it on the stream
+    uint32_t epoch = 0;   // how often the clock had been put back to zero
 };
 
 // Calls of the host into the runtime, in the order of recorder.py's names for them.
@@ -339,8 +341,8 @@ public:
     }
     void clear_l2();          // of all devices
     void cold_l2(bool cold);  // from now on every operator finds it empty
-    // The earliest begin of work that the host issues now.
-    double ready(int device, int stream, Engine engine);
+    // The earliest begin of work that the host issues now. host: what issuing it takes, for launch() to use.
+    double ready(int device, int stream, Engine engine, uint32_t name, double* host);
 
     // ---- collectives: each process group has a stream of its own on each device, as with HCCL
     int group_stream(int device, const void* group);
@@ -374,14 +376,18 @@ public:
     Event now(int device, int stream);                       // when the stream will be idle, at no cost
     bool query(const Event& event);
     void synchronize(const Event& event);
+    // Recorded before the last reset(): that is over, and its time is of another zero.
+    bool is_old(const Event& event) const;
 
     void start_noise(uint64_t seed, const NoiseLevels& levels);
     void stop_noise();
     // From now on device 0 is one card with the processes that sit at it, see card.h. Every seat is to be taken.
     bool sit_down(const char* file, int seat, int seats);
-    bool leave_card();    // false: another process stood still, and was not waited for any longer
-    void reset();         // time zero, timeline empty; streams stay
-    size_t kept() const;  // pieces of the timeline: the newest kRecords
+    bool leave_card();  // false: another process stood still, and was not waited for any longer
+    // Time zero, timeline empty; streams stay. False, and nothing is done, while it sits at a card: its other processes
+    // have seen this one's time, and theirs go on.
+    bool reset();
+    size_t kept() const;                            // pieces of the timeline: the newest kRecords
     std::vector<Record> newest(size_t many) const;  // of those, oldest first
     uint64_t launches() const;                      // since reset(), more than are kept
 
@@ -405,6 +411,16 @@ private:
         L2 l2;
     };
     Stream& stream(int device, int id);
+    double host_cost(uint32_t name) {
+        return noise_.on() ? noise_.host_ns(name, rates_.host_dispatch) : rates_.host_dispatch;
+    }
+    // 0: over, or never recorded
+    double time_of(const Event& e) const { return e.recorded && e.epoch == epoch_ ? e.time : 0; }
+    void left_queue(const Event& e) {  // what stood in front of it has
+        if (!e.recorded || e.epoch != epoch_) return;
+        Stream& s = stream(e.device, e.stream);
+        s.drained = std::max(s.drained, e.issued);
+    }
     void wait_for_flights(int device, int stream, const void* begin, size_t bytes);
     void tell_card();  // from when on this process could issue something to it
     void tell(Api api, double begin, double end, double until, int device, int stream) {
@@ -417,6 +433,7 @@ private:
     Rates rates_;
     bool cold_ = false;
     double host_ = 0;
+    std::atomic<uint32_t> epoch_{0};  // counts reset()
     Noise noise_;
     Seat<int(Engine::Count)> card_;
     std::vector<Device> devices_ = std::vector<Device>(1);
@@ -447,6 +464,7 @@ RankOfProcess& rank_of_process();
 // rank.
 struct Collective {
     double begin = 0, bytes = 0, ns = 0;
+    double host = 0;  // of issuing it
     int ranks = 0;
     int stream = 0;        // of the group
     bool at_once = false;  // the stream that asked for it waits for its end

@@ -99,7 +99,8 @@ inline void collective(const c10::OperatorHandle& op, Stack* stack) {
         if (op.schema().arguments()[i].name() == "async_op") meeting.at_once = !arguments[i].toBool();
     }
     VirtualClock& clock = virtual_clock();
-    meeting.begin = clock.ready(mine.device, current_stream(mine.device), Engine::Link);
+    meeting.begin = clock.ready(mine.device, current_stream(mine.device), Engine::Link, clock.intern(name),
+                                &meeting.host);
     meeting.bytes = mine.bytes, meeting.ranks = 2;
     meeting.stream = clock.group_stream(mine.device, group ? group->toObject()->getSlot(0).toCapsule().get() : nullptr);
     clock.hold(mine.device, meeting.stream, meeting.begin);

@@ -4,6 +4,8 @@
 #include <ATen/core/ivalue.h>
 
 #include <algorithm>
+#include <string>
+#include <unordered_map>
 
 #include "alias.h"
 #include "arena.h"
@@ -39,6 +41,14 @@ inline void land(const Tensor& t) {
     if (s.bytes) virtual_clock().land(device, current_stream(device), s.begin, s.bytes);
 }
 
+// Stays valid. What PyTorch returns does not before it gave out views of literals.
+inline const char* type_name(at::ScalarType type) {
+    static thread_local std::unordered_map<int, std::string> names;
+    auto [it, fresh] = names.try_emplace(int(type));
+    if (fresh) it->second = std::string(c10::getDtypeNames(type).first);
+    return it->second.c_str();
+}
+
 // What an operator reads or writes of `t`.
 inline Operand operand_of(const Tensor& t, bool reads, bool writes) {
     Operand o;
@@ -47,7 +57,7 @@ inline Operand operand_of(const Tensor& t, bool reads, bool writes) {
     o.bytes = bytes_of(t);
     o.item = int(t.element_size());
     o.floating = t.is_floating_point() || t.is_complex();
-    if (Recorder::one().on()) o.dtype = c10::getDtypeNames(t.scalar_type()).first.data();
+    if (Recorder::one().on()) o.dtype = type_name(t.scalar_type());
     o.reads = reads;
     o.writes = writes;
     return o;

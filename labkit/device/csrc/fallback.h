@@ -69,6 +69,8 @@ public:
 private:
     size_t count() const { return op_.schema().arguments().size(); }
     c10::IValue& argument(size_t i) { return (*stack_)[stack_->size() - count() + i]; }
+    // Of kernels.h: PyTorch knows nothing of it.
+    bool ours() const { return target_.operator_name().name.rfind("labdev::", 0) == 0; }
     c10::ArrayRef<c10::IValue> arguments() { return torch::jit::last(*stack_, count()); }
 
     // ---- before the call
@@ -190,8 +192,7 @@ private:
         for (size_t i = 0; i < count(); ++i)
             if (argument(i).isDevice()) argument(i) = c10::Device(c10::DeviceType::Meta);
         const Hidden inside;
-        const bool ours = target_.operator_name().name.rfind("labdev::", 0) == 0;  // has no such function
-        (ours ? op_ : target_).redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::Meta), stack_);
+        (ours() ? op_ : target_).redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::Meta), stack_);
         ResultsInArena results(device_);  // out= may have to grow
         for (const auto& [cpu, meta] : metas_)
             if (cpu.sizes() != meta.sizes()) at::native::resize_(cpu, meta.sizes(), std::nullopt);
@@ -207,8 +208,12 @@ private:
 
     void call() {
         if (shapes_only() && !facts_.view) return call_for_shapes();
-        std::optional<SwapEngine> lent;
-        if (facts_.random && !drawn_ && drops()) lent.emplace(device_);
+        std::optional<Lent> lent;
+        std::optional<SwapEngine> swapped;
+        if (facts_.random && !drawn_ && drops()) {
+            if (ours()) lent.emplace(device_);
+            else swapped.emplace(device_);
+        }
         std::optional<ResultsInArena> results;
         if (!half_) results.emplace(device_);
         const Hidden inside;
@@ -251,9 +256,9 @@ private:
         VirtualClock& clock = virtual_clock();
         if (facts_.view) return clock.spend_api();
         if (meeting_) {
-            const double end = clock.launch(device_, meeting_->stream,
-                                            {facts_.name, Engine::Link, meeting_->ns, meeting_->bytes, 0}, true,
-                                            meeting_->begin);
+            Work work{facts_.name, Engine::Link, meeting_->ns, meeting_->bytes, 0};
+            work.host = meeting_->host;
+            const double end = clock.launch(device_, meeting_->stream, work, true, meeting_->begin);
             if (meeting_->at_once) return clock.hold(device_, current_stream(device_), end, &facts_.name);
             for (const Span& s : moved_) clock.fly(device_, s.begin, s.bytes, end);
             return;

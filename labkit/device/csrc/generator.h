@@ -6,12 +6,16 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/EmptyTensor.h>
 #include <ATen/Utils.h>
+#include <ATen/core/Tensor.h>
 #include <ATen/detail/PrivateUse1HooksInterface.h>
+#include <ATen/ops/empty_like.h>
+#include <ATen/ops/ones_like.h>
 #include <c10/core/GeneratorImpl.h>
 
 #include <cstring>
 #include <mutex>
 #include <optional>
+#include <tuple>
 #include <vector>
 
 #include "allocators.h"
@@ -26,15 +30,15 @@ struct NpuGenerator final : c10::GeneratorImpl {
     static constexpr size_t kStateBytes = 2 * sizeof(uint64_t);
 
     explicit NpuGenerator(int device)
-        : c10::GeneratorImpl(npu_device(device), c10::DispatchKeySet(c10::DispatchKey::PrivateUse1)),
-          engine_(at::detail::createCPUGenerator()) {}
+        : c10::GeneratorImpl(npu_device(device), c10::DispatchKeySet(c10::DispatchKey::PrivateUse1)) {}
 
-    // The CPU generator for one call. The offset of zero leaves the seed as it is.
-    const at::Generator& next() {
+    // The CPU generator for one call: its own, as another thread may begin the next one meanwhile. The offset of zero
+    // leaves the seed as it is.
+    at::Generator next() {
         std::lock_guard<std::mutex> lock(mutex_);
-        engine_.set_current_seed(offset_ ? mixed(seed_ ^ mixed(offset_)) : seed_);
+        const uint64_t seed = offset_ ? mixed(seed_ ^ mixed(offset_)) : seed_;
         offset_ += kStep;
-        return engine_;
+        return at::detail::createCPUGenerator(seed);
     }
 
     void set_current_seed(uint64_t seed) override { seed_ = seed, offset_ = 0; }
@@ -76,7 +80,6 @@ private:
         x = (x ^ x >> 27) * 0x94D049BB133111EBu;
         return x ^ x >> 31;
     }
-    at::Generator engine_;
     uint64_t seed_ = c10::default_rng_seed_val;
     uint64_t offset_ = 0;
 };
@@ -93,19 +96,45 @@ inline const at::Generator& default_generator(int device) {
 }
 
 // The CPU generator that does the drawing of one call for `npu`.
-inline const at::Generator& draw_from(const at::Generator& npu) {
+inline at::Generator draw_from(const at::Generator& npu) {
     return static_cast<NpuGenerator*>(npu.unsafeGetGeneratorImpl())->next();
 }
 
-// Some random operators take no generator and draw from the CPU's default one. While this object exists, that generator
-// continues the npu's sequence; afterwards its own sequence continues unchanged.
+// Some random operators take no generator. Where the kernel is ours it draws from the one that its thread is lent while
+// this object exists.
+class Lent {
+public:
+    explicit Lent(int device) : own_(draw_from(default_generator(device))), outer_(now()) { now() = &own_; }
+    ~Lent() { now() = outer_; }
+    Lent(const Lent&) = delete;
+    static const at::Generator& generator() {
+        TORCH_CHECK(now(), "npu: this operator is a part of another one");
+        return *now();
+    }
+
+private:
+    static const at::Generator*& now() {
+        static thread_local const at::Generator* lent = nullptr;
+        return lent;
+    }
+    at::Generator own_;
+    const at::Generator* outer_;
+};
+
+// PyTorch's own kernels draw from the CPU's default generator. While this object exists, that one continues the npu's
+// sequence; afterwards its own sequence continues unchanged. One thread at a time: two exchanges that do not end in the
+// reverse order would leave an npu's sequence behind.
 class SwapEngine {
 public:
-    explicit SwapEngine(int device) : npu_(impl(draw_from(default_generator(device)))) { swap(); }
+    explicit SwapEngine(int device) : own_(draw_from(default_generator(device))), npu_(impl(own_)) { swap(); }
     ~SwapEngine() { swap(); }
     SwapEngine(const SwapEngine&) = delete;
 
 private:
+    static std::recursive_mutex& one_at_a_time() {
+        static auto* mutex = new std::recursive_mutex();
+        return *mutex;
+    }
     static at::CPUGeneratorImpl& impl(const at::Generator& g) {
         return *static_cast<at::CPUGeneratorImpl*>(g.unsafeGetGeneratorImpl());
     }
@@ -123,8 +152,19 @@ private:
         npu_.set_next_float_normal_sample(next_float);
         npu_.set_next_double_normal_sample(next_double);
     }
+    std::lock_guard<std::recursive_mutex> alone_{one_at_a_time()};
+    at::Generator own_;
     at::CPUGeneratorImpl& npu_;
 };
+
+// native_dropout as the CPU's, from the generator that it is lent.
+inline std::tuple<at::Tensor, at::Tensor> drawn_dropout(const at::Tensor& input, double p, std::optional<bool> train) {
+    const auto type = input.options().dtype(at::kBool);
+    if (input.numel() == 0) return {input, at::empty_like(input)};
+    if (!train.value_or(true)) return {input.clone(), at::ones_like(input, type)};
+    const at::Tensor mask = at::empty_like(input, type).bernoulli_(1 - p, Lent::generator());
+    return {input.mul(mask).mul_(p == 1 ? 0 : 1 / (1 - p)), mask};
+}
 
 struct NpuHooks final : at::PrivateUse1HooksInterface {
     // torch.Generator("npu") always makes a new one; with this set, it returns the default one instead.

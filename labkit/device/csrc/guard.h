@@ -99,6 +99,8 @@ struct NpuGuard final : c10::impl::DeviceGuardImplInterface {
     double elapsedTime(void* first, void* second, const DeviceIndex) const override {
         TORCH_CHECK(first && second && at(first).recorded && at(second).recorded,
                     "Both events must be recorded before calculating elapsed time.");
+        TORCH_CHECK(at(first).epoch == at(second).epoch,
+                    "npu: the clock was put back to zero (labkit.device.reset_clock) between the two events");
         return (at(second).time - at(first).time) * 1e-6;  // milliseconds
     }
     void destroyEvent(void* event, const DeviceIndex) const noexcept override { delete static_cast<Event*>(event); }
@@ -130,7 +132,8 @@ public:
         if (cpu_ns) *cpu_ns = duration_cast<nanoseconds>(system_clock::now().time_since_epoch()).count();
     }
     float elapsed(const Mark* begin, const Mark* end) const override {
-        return float((at(end).time - at(begin).time) * 1e-3);
+        const double from = virtual_clock().is_old(at(begin)) ? 0 : at(begin).time;
+        return float((at(end).time - from) * 1e-3);
     }
     void mark(const char*) const override {}
     void rangePush(const char*) const override {}

@@ -175,6 +175,10 @@ inline Tensor dropout(const Tensor& input, double p, bool train) {
     if (p == 1) return input * at::zeros_like(input);
     return std::get<0>(at::native_dropout(input, p, true));
 }
+inline void native_dropout(const c10::OperatorHandle& op, Stack* stack) {
+    static const auto target = our("labdev::native_dropout");
+    CpuCall(op, target, stack).run();
+}
 
 // ---- attention
 
@@ -237,8 +241,8 @@ inline Fused attention(const Tensor& q, const Tensor& k, const Tensor& v, const 
     Tensor shares = Attention::shares(scores, sums);
     Tensor seed = at::scalar_tensor(0, at::kLong);
     if (p > 0) {
-        // Of the engine that this call was lent: nothing was drawn from it yet, so the backward pass can draw it again.
-        seed.fill_(int64_t(at::detail::getDefaultCPUGenerator().current_seed()));
+        // Of the generator that this call was lent: nothing was drawn from it yet, so the way back can draw it again.
+        seed.fill_(int64_t(Lent::generator().current_seed()));
         shares = shares * Attention::mask(shares, p, seed.item<int64_t>());
     }
     return {laid_out_like(q, at::matmul(shares, a.value)),
@@ -392,6 +396,7 @@ inline void define(torch::Library& m) {
     m.def(
         "rms_norm_backward(Tensor grad_out, Tensor input, int[] normalized_shape, Tensor rstd, Tensor? weight, "
         "bool[2] output_mask) -> (Tensor, Tensor)");
+    m.def("native_dropout(Tensor input, float p, bool? train) -> (Tensor, Tensor)");
     m.def(
         "attention(Tensor query, Tensor key, Tensor value, Tensor? attn_bias=None, float dropout_p=0.0, "
         "bool is_causal=False, bool return_debug_mask=False, *, float? scale=None) -> (Tensor, Tensor, Tensor, Tensor, "
@@ -405,6 +410,7 @@ inline void define(torch::Library& m) {
 inline void define_on_cpu(torch::Library& m) {
     m.impl("rms_norm", TORCH_FN(rms_norm));
     m.impl("rms_norm_backward", TORCH_FN(rms_norm_backward));
+    m.impl("native_dropout", TORCH_FN(drawn_dropout));
     m.impl("attention", TORCH_FN(attention));
     m.impl("attention_backward", TORCH_FN(attention_backward));
 }
@@ -430,6 +436,7 @@ inline void add(torch::Library& m) {
     m.impl("_nested_tensor_from_mask_left_aligned", TORCH_FN(left_aligned));
     m.impl("_embedding_bag_backward", CppFunction::makeFromBoxedFunction<&embedding_bag_backward>());
     m.impl("dropout", TORCH_FN(dropout));
+    m.impl("native_dropout", CppFunction::makeFromBoxedFunction<&native_dropout>());
     m.impl("scaled_dot_product_attention", TORCH_FN(scaled_dot_product_attention));
     m.impl("_scaled_dot_product_fused_attention_overrideable", CppFunction::makeFromBoxedFunction<&fused_attention>());
     m.impl("_scaled_dot_product_fused_attention_overrideable_backward",

@@ -74,13 +74,20 @@ void Recorder::stop() {
     virtual_clock().observe(nullptr);
     arena().observe(nullptr);
     end = virtual_clock().host();
-    std::lock_guard<std::recursive_mutex> lock(mutex_);
+    std::unique_lock<std::recursive_mutex> lock(mutex_);
     on_ = false;
     for (RangeEvent& range : ranges)
         if (range.end < range.start) range.end = std::max(range.start, end);  // still open
+    const auto taken = std::move(tracebacks_);
+    tracebacks_.clear();
+    // It asks for Python's lock, whose owner may be at the end of a range, and asks for ours.
+    const uint64_t session = session_;
+    lock.unlock();
     std::vector<torch::CapturedTraceback*> all;
-    for (auto& [range, traceback] : tracebacks_) all.push_back(traceback.get());
+    for (auto& [range, traceback] : taken) all.push_back(traceback.get());
     const auto symbols = torch::symbolize(all);
+    lock.lock();
+    if (session != session_) return;  // another recording has begun meanwhile
     std::unordered_map<std::string, uint32_t> seen;
     stacks.assign(1, "");
     for (size_t i = 0; i < all.size(); ++i) {
@@ -91,9 +98,8 @@ void Recorder::stop() {
         }
         const auto [it, fresh] = seen.emplace(lines, uint32_t(stacks.size()));
         if (fresh) stacks.push_back(lines);
-        ranges[size_t(tracebacks_[i].first)].stack = it->second;
+        if (const size_t range = size_t(taken[i].first); range < ranges.size()) ranges[range].stack = it->second;
     }
-    tracebacks_.clear();
 }
 
 void Recorder::forget() {
@@ -185,7 +191,7 @@ std::unique_ptr<at::ObserverContext> Recorder::begins(const at::RecordFunction& 
 void Recorder::ends(const at::RecordFunction&, at::ObserverContext* context) {
     Recorder& r = one();
     const auto* c = static_cast<Context*>(context);
-    if (!c) return;
+    if (!c || !r.on_) return;
     std::lock_guard<std::recursive_mutex> lock(r.mutex_);
     if (r.on_ && c->session == r.session_) r.close(c->range);
 }

@@ -178,6 +178,7 @@ double Replay::full_end() const {
 
 struct Probe {
     World world;
+    std::vector<std::vector<Stamp>> maxima;  // its own: other cores go on meanwhile
     Replay replay;
     explicit Probe(const Core& c) : replay(c.trace, world, c.block, c.slot(), 0) {
         world.lenient = true;
@@ -188,7 +189,8 @@ struct Probe {
 double local_cycles() {
     if (!core->probe) core->probe = std::make_shared<Probe>(*core);
     Probe& p = *core->probe;
-    p.world.maxima = core->maxima();
+    core->learn_maxima(p.maxima);
+    p.world.maxima = &p.maxima;
     for (bool on = true; on;) {
         on = p.replay.run();
         if (p.replay.asks() < kInfinity) p.replay.serve(), on = true;

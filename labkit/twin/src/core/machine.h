@@ -381,7 +381,8 @@ public:
     DataCache cache;
     Counters counters;
     std::shared_ptr<struct Probe> probe;  // replay.cpp
-    const std::vector<std::vector<Stamp>>* maxima() const;
+    // Adds to `known` what the group has learned since; other cores may be adding to the group's own.
+    void learn_maxima(std::vector<std::vector<Stamp>>& known) const;
     CubeState cube_state;
     const std::vector<GmRange>* ranges = nullptr;
     bool checks = true, effects = true;

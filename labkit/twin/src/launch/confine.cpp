@@ -95,7 +95,8 @@ constexpr int kNever[] = {
     SYS_io_uring_setup,
 #endif
 };
-// What files are, which Landlock leaves alone. A program may do that in its own folder.
+// What files are, which Landlock leaves alone: it is not seen here whose file a call names. A program or a compiler
+// does such things to its own files, and is told that it is done.
 constexpr int kMarks[] = {
     SYS_fchmod,
     SYS_fchmodat,
@@ -127,9 +128,9 @@ constexpr int kMarks[] = {
 class Filter {
 public:
     void load(size_t at) { add(BPF_LD | BPF_W | BPF_ABS, 0, 0, uint32_t(at)); }
-    void refuse_if(uint32_t value) {
+    void refuse_if(uint32_t value, uint32_t error = EPERM) {  // error 0: it does nothing, and says that it has
         add(BPF_JMP | BPF_JEQ | BPF_K, 0, 1, value);
-        refuse();
+        add(BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ERRNO | error);
     }
     void refuse_unless(uint32_t value) {
         add(BPF_JMP | BPF_JEQ | BPF_K, 1, 0, value);
@@ -165,8 +166,7 @@ std::string seccomp(bool own_folder) {
     f.load(kNumber);
     if (kMachine == AUDIT_ARCH_X86_64) f.refuse_from(0x40000000);  // x32's, which are the same calls again
     for (int call : kNever) f.refuse_if(uint32_t(call));
-    if (!own_folder)
-        for (int call : kMarks) f.refuse_if(uint32_t(call));
+    for (int call : kMarks) f.refuse_if(uint32_t(call), own_folder ? 0 : EPERM);
 
     f.skip_unless(SYS_socket, 4);
     f.load(kFirst);

@@ -4,7 +4,9 @@
 
 namespace twin {
 
-const std::vector<std::vector<Stamp>>* Core::maxima() const { return group ? &group->maxima : nullptr; }
+void Core::learn_maxima(std::vector<std::vector<Stamp>>& known) const {
+    if (group) group->copy_maxima(known);
+}
 
 void note_matmuls(const Core& c) { c.group->note_matmuls(uint32_t(c.matmuls.size())); }
 
@@ -49,6 +51,11 @@ Stamp CoreGroup::max_of(std::vector<Stamp> all) {
     if (all.size() == 1) return all[0];
     maxima.push_back(std::move(all));
     return kMaxOf | (maxima.size() - 1);
+}
+
+void CoreGroup::copy_maxima(std::vector<std::vector<Stamp>>& known) {
+    std::lock_guard<std::mutex> hold(lock_);
+    known.insert(known.end(), maxima.begin() + long(known.size()), maxima.end());
 }
 
 size_t CoreGroup::set(const Core& c, int mode, int id, Signal signal) {

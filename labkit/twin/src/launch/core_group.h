@@ -86,6 +86,7 @@ public:
 
     // Sets of stamps, each of which counts as its latest: see kMaxOf.
     std::vector<std::vector<Stamp>> maxima;
+    void copy_maxima(std::vector<std::vector<Stamp>>& known);  // those behind the ones that `known` has
 
     // Incremented by everything that may let a waiting core continue. If it has not changed, the scheduler need not
     // look again.

@@ -57,9 +57,13 @@ LaunchResult run(const Launch&, int threads);
 bool runs_in_order(const void* code);  // whether the library that holds this code asks for in_order
 // Registers a function that is called instead of exit() when a kernel calls exit(). It must not return.
 void when_leaving(void (*)(void* caller));
+// The same for memory that the twin itself does not get, outside of a kernel; called where that was.
+void when_memory_fails(void (*)());
+// Ends what a kernel has forked.
+void end_children();
 
 // What a process that runs a learner's code gives up, as far as this kernel offers it without root: for the calling
-// thread and all that it starts, for good. Files are made, changed and removed below `writes` alone, other files keep
+// thread and all that it starts, for good. Files are made, changed and removed below `writes` alone, all files keep
 // their owner, mode and times; no network; no signal and no reach into the process that started this one. Returns what
 // does not work here, a line each.
 std::vector<std::string> confine(const std::vector<std::string>& writes);

@@ -7,7 +7,6 @@
 // Protocol on the control socket, one launch at a time. In: lines of key=value, ended by "end". Out: 8 bytes of JSON
 // length, 8 bytes of timeline length, the JSON, the timeline (TimelineEvent records). If a kernel crashes or runs out
 // of time, an answer is sent as well; the process then ends and the parent starts another.
-#include <dirent.h>
 #include <dlfcn.h>
 #include <link.h>
 #include <malloc.h>
@@ -19,7 +18,6 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -27,7 +25,6 @@
 #include <cmath>
 #include <cstring>
 #include <ctime>
-#include <fstream>
 #include <map>
 #include <sstream>
 #include <stdexcept>
@@ -39,24 +36,6 @@
 using namespace twin;
 
 namespace {
-
-// What a kernel forked, whatever session it has moved to, ends with this process: orphans come here (main), and their
-// numbers stand under the thread that they belong to.
-void end_children() {
-    for (int turn = 0; turn < 200; turn++) {
-        bool any = false;
-        DIR* threads = opendir("/proc/self/task");
-        if (!threads) return;
-        while (dirent* thread = readdir(threads)) {
-            std::ifstream list(std::string("/proc/self/task/") + thread->d_name + "/children");
-            for (pid_t child; list >> child; any = true) kill(child, SIGKILL);
-        }
-        closedir(threads);
-        if (!any) return;
-        while (waitpid(-1, nullptr, WNOHANG) > 0) {}
-        usleep(1000);
-    }
-}
 
 int g_control = -1;
 int g_stdout = -1;  // the kernel's output through the C library goes to this memfd
@@ -92,7 +71,8 @@ struct Fault {
 } g_fault;
 sem_t g_event;
 
-constexpr int kLeft = -1;  // in place of a signal: the kernel called exit
+// In place of a signal: the kernel called exit; the twin itself got no memory.
+constexpr int kLeft = -1, kNoMemory = -2;
 
 const char* g_kernels[2] = {"", ""};  // the libraries that are running
 
@@ -122,6 +102,7 @@ void catch_faults() {
     a.sa_sigaction = on_fault;
     a.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
     when_leaving([](void* caller) { faulted(kLeft, {0, uint64_t(caller) - 1}); });
+    when_memory_fails([] { faulted(kNoMemory, {}); });
     for (int s : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGUSR1}) sigaction(s, &a, nullptr);
 }
 
@@ -291,6 +272,10 @@ void give_fault_stack() {  // the signal handler needs its own stack: the kernel
 }
 
 uint64_t g_memory = 0;  // heap limit of a launch
+void limit_heap(rlim_t bytes) {
+    rlimit most{bytes, RLIM_INFINITY};
+    setrlimit(RLIMIT_DATA, &most);
+}
 
 // The variables of a kernel's library as they were when it was loaded. On the device no launch, and no block, can rely
 // on what another has left in them: what a launch changes is reported and set back.
@@ -350,9 +335,6 @@ Variables& variables_of(void* entry) {
 
 // Runs the launch in a thread of its own while this one waits for its end, its fault or its deadline.
 void serve(const Request& q) {
-    // without effects the kernel uses no heap, but the traces need memory
-    rlimit most{q.launch.effects ? g_memory : RLIM_INFINITY, RLIM_INFINITY};
-    setrlimit(RLIMIT_DATA, &most);
     std::string why;
     KernelEntry entry[2] = {};
     g_kernels[0] = q.so.c_str();
@@ -362,6 +344,8 @@ void serve(const Request& q) {
 
     LaunchResult result;
     std::thread worker([&] {
+        // without effects the kernel uses no heap, but the traces need memory
+        limit_heap(q.launch.effects ? g_memory : RLIM_INFINITY);
         give_fault_stack();  // loading runs the static constructors
         if (q.launch.mix.aiv) entry[int(Kind::AIV)] = find_entry(q.so, q.entry, why);
         if (q.launch.mix.aic) entry[int(Kind::AIC)] = find_entry(q.cube_so, q.entry, why);
@@ -403,6 +387,7 @@ void serve(const Request& q) {
     }
     if (woke == 0 && !g_fault.signal) {
         worker.join();
+        limit_heap(RLIM_INFINITY);
         if (why.empty()) {
             for (KernelEntry e : entry)
                 if (e) variables_of(reinterpret_cast<void*>(e)).restore(result, q.launch.checks && q.launch.effects);
@@ -412,7 +397,8 @@ void serve(const Request& q) {
         none.finished = false;
         return answer(none, "{\"kind\":\"load\",\"what\":" + json_string(why) + "}");
     }
-    const char* kind = g_fault.signal == kLeft ? "exit" : "crash";
+    limit_heap(RLIM_INFINITY);  // the answer needs some
+    const char* kind = g_fault.signal == kLeft ? "exit" : g_fault.signal == kNoMemory ? "memory" : "crash";
     if (woke != 0) {  // time is up: ask one thread that runs a core where it is
         kind = "time-out";
         if (unsigned long one = running_thread()) {
