@@ -60,7 +60,7 @@ def bench_compare(
     try:
         compared, lacking = gate(old, new)
     except (ValueError, OSError) as error:
-        typer.echo(str(error), err=True)
+        typer.echo(f"labkit: {messages.unreadable(error) if isinstance(error, OSError) else error}", err=True)
         raise typer.Exit(2) from None
     for one in [*compared, *lacking]:
         typer.echo(str(one))
@@ -76,13 +76,13 @@ def bench_show(
     plots: Annotated[Optional[Path], typer.Option(metavar="FOLDER", help="Also draw each one, as SVG.")] = None,
 ) -> None:
     """Print what a file of results says, with what is to be noted of each; exit 2 where it cannot be read."""
-    from labkit import bench
+    from labkit import bench, messages
     from labkit.bench import timing
 
     try:
         measured = bench.load(results)
     except (ValueError, OSError) as error:
-        typer.echo(str(error), err=True)
+        typer.echo(f"labkit: {messages.unreadable(error) if isinstance(error, OSError) else error}", err=True)
         raise typer.Exit(2) from None
     for number, one in enumerate(measured):
         one.notes = timing.notes(one, timing.AIM)

@@ -104,6 +104,12 @@ def has(key: str) -> bool:
     return key in tables()
 
 
+def unreadable(error: OSError) -> str:
+    """The sentence of a file that a person named and that cannot be read: `[Errno 2]` is none."""
+    name = type(error).__name__
+    return text(f"build.{name}", path=error.filename) if has(f"build.{name}") and error.filename else str(error)
+
+
 # ---- tables of text, in a terminal, where a Chinese character is two cells wide
 
 
