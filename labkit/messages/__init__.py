@@ -49,12 +49,17 @@ def tables() -> dict[str, dict]:
 
 
 class _Lenient(string.Formatter):
-    """`str.format` that shows `?` for a number that is missing."""
+    """`str.format` that shows `?` for a number that is missing. `{n} file{n:?s}` is "1 file" and "2 files", and
+    `{n} cop{n:?y/ies}` is "1 copy" and "2 copies".
+    """
 
     def get_value(self, key, args, kwargs):
         return kwargs.get(key, "?") if isinstance(key, str) else super().get_value(key, args, kwargs)
 
     def format_field(self, value, spec):
+        if spec.startswith("?"):
+            one, _, many = spec[1:].rpartition("/")
+            return one if str(value) == "1" else many
         try:
             return super().format_field(value, spec)
         except (TypeError, ValueError):
