@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import string
+import sys
 import unicodedata
 from collections.abc import Sequence
 from functools import lru_cache
@@ -107,6 +108,13 @@ def after(key: str, rest: str) -> str:
 
 def has(key: str) -> bool:
     return key in tables()
+
+
+def note(text: str) -> None:
+    """Says what takes a while, on standard error; in a notebook, which shows that on the red of a mistake, on standard
+    output."""
+    in_notebook = "ipykernel" in type(sys.stderr).__module__
+    print(text, file=sys.stdout if in_notebook else sys.stderr, flush=True)
 
 
 def unreadable(error: OSError) -> str:
