@@ -168,6 +168,34 @@ def test_clean_removes_what_was_built_and_nothing_else(tmp_path, monkeypatch):
     assert [p.name for p in tmp_path.iterdir()] == ["progress.jsonl"]
 
 
+def test_what_was_built_is_said_in_the_readers_language(monkeypatch):
+    from labkit.environment import housekeeping
+
+    monkeypatch.setenv("LABKIT_LANG", "zh")
+    monkeypatch.setattr(housekeeping, "prebuild", lambda: iter([("twin", 1.0), ("device", 2.0), ("headers", 3.0)]))
+    said = runner.invoke(cli.app, ["prebuild"]).output
+    assert said.count("就绪") == 3 and "ready" not in said
+
+
+def test_counts_of_one_and_of_more():
+    for key in ("camp.collected", "camp.report-summary", "camp.summary", "trace.report.sums", "lies.found"):
+        names = re.findall(r"{(\w+)[:}]", messages.tables()[key]["en"])
+        one = messages.text(key, lang="en", **dict.fromkeys(names, 1))
+        many = messages.text(key, lang="en", **dict.fromkeys(names, 2))
+        assert not re.search(r"\b1 (?!us\b)\w+s\b", one) and re.search(r"\b2 \w+s\b", many) and "(s)" not in one + many
+
+
+def test_a_note_of_what_takes_long_is_no_error_in_a_notebook(capsys, monkeypatch):
+    messages.note("building")
+    assert capsys.readouterr() == ("", "building\n")
+    kind = type(
+        "OutStream", (), {"__module__": "ipykernel.iostream", "write": lambda *_: 1 / 0, "flush": lambda _: None}
+    )
+    monkeypatch.setattr(sys, "stderr", kind())
+    messages.note("building")
+    assert capsys.readouterr().out == "building\n"
+
+
 def test_messages_are_found_from_any_folder(tmp_path):
     done = subprocess.run([sys.executable, "-m", "labkit", "kernels"], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -36,7 +36,9 @@ def bench_check(
     """Run a benchmark script under observation, on the simulated device, and name what is wrong with its numbers.
     Exit 1 where something is, 2 where it is no Python or ended before it measured."""
     from labkit import bench as kit
+    from labkit import messages
 
+    messages.note(messages.text("bench.checking", script=script.name))
     try:
         verdict = kit.check(script, *arguments or [], timeout=timeout)
     except SyntaxError as error:

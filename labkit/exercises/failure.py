@@ -255,7 +255,7 @@ def put(spec: Spec, result: Result, failure: Failure, source: str, first_line: i
     result.case = failure.case.name if failure.case else ""
     result.source_line = line_at(spec, result.where, source, first_line)
     if found.finding is not None:
-        found.finding.text = result.source_line
+        found.finding.text = getattr(found.finding, "text", "") or result.source_line
         result.notes += _written(getattr(found.finding, "tensor", ("", ""))[0], source, first_line, result.where)
     result.lines = found.lines()
     printed = getattr(failure.record, "output", "") or ""

@@ -134,3 +134,11 @@ def test_a_finding_in_the_given_part_names_the_tensor_and_the_learners_line(monk
     )
     assert result.lines[0].startswith(seen) and "WholeReduceSum(total" in result.notes[-1] and "4" in result.notes[-1]
     assert f"\n  {place}row_sum:49  DataCopyPad" in str(result) and place in result._html()
+
+
+def test_an_unknown_name_comes_with_those_that_there_are():
+    text = "begin.record()\nwork()\nafter.record()\npairs.append((before, after))\n# ---- region 2 of 2 ----\n"
+    found = judge.examine(load("lie_wait"), text + "return [1000 * a.elapsed_time(b) for a, b in pairs]")
+    assert (
+        "`begin` is not known here." in found.lines[0] and "`before`" in found.lines[0] and "`pairs`" in found.lines[0]
+    )
