@@ -185,6 +185,12 @@ def test_counts_of_one_and_of_more():
         assert not re.search(r"\b1 (?!us\b)\w+s\b", one) and re.search(r"\b2 \w+s\b", many) and "(s)" not in one + many
 
 
+def test_no_message_leaves_the_number_to_the_reader():
+    """"3 file(s)": `{n} file{n:?s}` says it."""
+    left = [k for k, v in messages.tables().items() if re.search(r"\w\(e?s\)", str(v.get("en")))]
+    assert not left and "0 errors, 1 warning" in messages.text("program.summary", lang="en", errors=0, warnings=1)
+
+
 def test_a_note_of_what_takes_long_is_no_error_in_a_notebook(capsys, monkeypatch):
     messages.note("building")
     assert capsys.readouterr() == ("", "building\n")
