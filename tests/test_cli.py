@@ -186,7 +186,7 @@ def test_counts_of_one_and_of_more():
 
 
 def test_no_message_leaves_the_number_to_the_reader():
-    """"3 file(s)": `{n} file{n:?s}` says it."""
+    """An (s) behind a word leaves it: `{n} file{n:?s}` says it."""
     left = [k for k, v in messages.tables().items() if re.search(r"\w\(e?s\)", str(v.get("en")))]
     assert not left and "0 errors, 1 warning" in messages.text("program.summary", lang="en", errors=0, warnings=1)
 

@@ -42,7 +42,10 @@ def _brought(part: str) -> bool:
 
 
 def prebuild() -> Iterator[tuple[str, float]]:
-    """Build all parts at once; yields (the end of a key doctor.part.*, seconds) as they become ready. Raises CompileError, ToolError."""
+    """Build all parts at once; yields (what, seconds) as they become ready. Raises CompileError, ToolError.
+
+    what: the end of a key doctor.part.*
+    """
     from labkit.build import runtime
     from labkit.device import build as device
     from labkit.operators import build as operators
