@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import textwrap
@@ -167,6 +168,40 @@ def test_clean_removes_what_was_built_and_nothing_else(tmp_path, monkeypatch):
     assert [p.name for p in tmp_path.iterdir()] == ["progress.jsonl"]
 
 
+def test_what_was_built_is_said_in_the_readers_language(monkeypatch):
+    from labkit.environment import housekeeping
+
+    monkeypatch.setenv("LABKIT_LANG", "zh")
+    monkeypatch.setattr(housekeeping, "prebuild", lambda: iter([("twin", 1.0), ("device", 2.0), ("headers", 3.0)]))
+    said = runner.invoke(cli.app, ["prebuild"]).output
+    assert said.count("就绪") == 3 and "ready" not in said
+
+
+def test_counts_of_one_and_of_more():
+    for key in ("camp.collected", "camp.report-summary", "camp.summary", "trace.report.sums", "lies.found"):
+        names = re.findall(r"{(\w+)[:}]", messages.tables()[key]["en"])
+        one = messages.text(key, lang="en", **dict.fromkeys(names, 1))
+        many = messages.text(key, lang="en", **dict.fromkeys(names, 2))
+        assert not re.search(r"\b1 (?!us\b)\w+s\b", one) and re.search(r"\b2 \w+s\b", many) and "(s)" not in one + many
+
+
+def test_no_message_leaves_the_number_to_the_reader():
+    """An (s) behind a word leaves it: `{n} file{n:?s}` says it."""
+    left = [k for k, v in messages.tables().items() if re.search(r"\w\(e?s\)", str(v.get("en")))]
+    assert not left and "0 errors, 1 warning" in messages.text("program.summary", lang="en", errors=0, warnings=1)
+
+
+def test_a_note_of_what_takes_long_is_no_error_in_a_notebook(capsys, monkeypatch):
+    messages.note("building")
+    assert capsys.readouterr() == ("", "building\n")
+    kind = type(
+        "OutStream", (), {"__module__": "ipykernel.iostream", "write": lambda *_: 1 / 0, "flush": lambda _: None}
+    )
+    monkeypatch.setattr(sys, "stderr", kind())
+    messages.note("building")
+    assert capsys.readouterr().out == "building\n"
+
+
 def test_messages_are_found_from_any_folder(tmp_path):
     done = subprocess.run([sys.executable, "-m", "labkit", "kernels"], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -262,6 +297,50 @@ def test_a_stub_in_a_terminal_names_commands(log, tmp_path):
     file.write_text(runner.invoke(cli.app, ["stub", "look_repair"]).output)
     shown = runner.invoke(cli.app, ["check", "look_repair", str(file)]).output
     assert "labkit hint look_repair" in shown and "labkit.hint" not in shown and "cell" not in shown
+
+
+def test_a_terminal_is_told_commands_and_no_calls_of_a_notebook(log, tmp_path):
+    """After PASS, before it, with all hints given, and for an id that is none."""
+    from labkit.exercises.spec import load
+    from labkit.exercises.stub import template
+
+    def said(*words: str) -> str:
+        shown = runner.invoke(cli.app, [*words])
+        assert not re.search(r"labkit\.\w+\(|\b(compare|give_up)\(", shown.output), shown.output
+        return shown.output
+
+    right, wrong = tmp_path / "right.py", tmp_path / "wrong.py"
+    right.write_text(template(load("mp_clip")).solution())
+    wrong.write_text("return 2.0")
+    assert "labkit compare" in said("compare", "mp_clip") or "labkit hint mp_clip" in said("compare", "mp_clip")
+    for _ in range(3):
+        said("hint", "mp_clip")
+    assert "`labkit give-up mp_clip`" in said("check", "mp_clip", str(wrong))
+    assert "norm * norm" in said("give-up", "mp_clip")
+    assert "`labkit compare mp_clip`" in said("check", "mp_clip", str(right))
+    assert "norm * norm" in said("compare", "mp_clip")
+    assert (
+        "`labkit progress` lists all" in (shown := run("check", "mp_clips", str(right)).stderr)
+        and ".progress" not in shown
+    )
+
+
+@pytest.mark.parametrize(
+    "words", ["bench compare a b", "bench show a", "bench check a", "run a", "check mp_clip a", "trace report a"]
+)
+def test_a_file_that_is_not_there_is_named_without_a_traceback(monkeypatch, tmp_path, words):
+    monkeypatch.chdir(tmp_path)
+    done = run(*words.split())
+    assert done.returncode and "Traceback" not in done.stderr and "Errno" not in done.stderr
+    assert re.search(r"file a\.|a does not exist|'a' does not exist", done.stderr), done.stderr
+
+
+def test_a_kernel_file_that_is_not_there_says_where_it_was_looked_for(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(FileNotFoundError) as found:
+        labkit.kernel("nosuch/add.asc")
+    assert str(tmp_path) in str(found.value) and "labkit kernels" in str(found.value)
+    assert found.value._render_traceback_() == [str(found.value)]
 
 
 def test_no_measured_table_is_a_sentence_that_says_how_to_make_one(monkeypatch, tmp_path):

@@ -38,7 +38,8 @@ class Explanation:
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> dict:
         first, *rest = self.lines
-        items = "".join(f"<li>{html.escape(line)}</li>" for line in rest)
+        bare = " style='list-style:none'"  # of a line that has its number already
+        items = "".join(f"<li{bare if line[:1].isdigit() else ''}>{html.escape(line)}</li>" for line in rest)
         return {
             "text/plain": str(self),
             "text/html": f"<div><b>{html.escape(first)}</b><ul style='margin:0'>{items}</ul></div>",

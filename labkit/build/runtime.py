@@ -56,10 +56,6 @@ _SRC = twin_dir() / "src"
 _INCLUDES = (f"-I{headers.TREES['kernel']}", f"-I{_SRC}")  # sources include headers of other rooms as folder/name
 
 
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
-
-
 class Progress:
     """Shows on standard error how far a build, or another long work, is: progress(done, all).
     words: the beginning of its messages' keys.
@@ -114,7 +110,7 @@ def library() -> Path:
         jobs=_jobs(),
         progress=Progress(),
         headers=[_SRC / "core" / "machine.h", _SRC / "library" / "call.h"],
-        announce=lambda _: _say(messages.text("runtime.building")),
+        announce=lambda _: messages.note(messages.text("runtime.building")),
     )
 
 

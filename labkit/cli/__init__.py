@@ -84,6 +84,11 @@ def main() -> None:
             f"install {_wanted(error.name)}"
         )
     except Exception as error:
+        if isinstance(error, OSError) and str(error.filename) in sys.argv:  # what the person named, not one of ours
+            from labkit import messages
+
+            sys.exit(f"labkit: {messages.unreadable(error)}")
         if not _mendable(error):
             raise
-        sys.exit(f"labkit: {error}")
+        said = str(error).replace("labkit.progress()", "`labkit progress`")  # a notebook's call
+        sys.exit(f"labkit: {said}")

@@ -36,7 +36,9 @@ def bench_check(
     """Run a benchmark script under observation, on the simulated device, and name what is wrong with its numbers.
     Exit 1 where something is, 2 where it is no Python or ended before it measured."""
     from labkit import bench as kit
+    from labkit import messages
 
+    messages.note(messages.text("bench.checking", script=script.name))
     try:
         verdict = kit.check(script, *arguments or [], timeout=timeout)
     except SyntaxError as error:
@@ -60,7 +62,7 @@ def bench_compare(
     try:
         compared, lacking = gate(old, new)
     except (ValueError, OSError) as error:
-        typer.echo(str(error), err=True)
+        typer.echo(f"labkit: {messages.unreadable(error) if isinstance(error, OSError) else error}", err=True)
         raise typer.Exit(2) from None
     for one in [*compared, *lacking]:
         typer.echo(str(one))
@@ -76,13 +78,13 @@ def bench_show(
     plots: Annotated[Optional[Path], typer.Option(metavar="FOLDER", help="Also draw each one, as SVG.")] = None,
 ) -> None:
     """Print what a file of results says, with what is to be noted of each; exit 2 where it cannot be read."""
-    from labkit import bench
+    from labkit import bench, messages
     from labkit.bench import timing
 
     try:
         measured = bench.load(results)
     except (ValueError, OSError) as error:
-        typer.echo(str(error), err=True)
+        typer.echo(f"labkit: {messages.unreadable(error) if isinstance(error, OSError) else error}", err=True)
         raise typer.Exit(2) from None
     for number, one in enumerate(measured):
         one.notes = timing.notes(one, timing.AIM)

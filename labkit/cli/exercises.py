@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 from typing import Annotated, Optional
@@ -39,7 +40,7 @@ def predict(
         from labkit import messages
 
         sys.exit(f"labkit: {messages.text('exercise.do-code', id=exercise, ending=_ending(exercise))}")
-    print(_for_terminal(result, exercise))
+    print(_for_terminal(str(result)))
     raise typer.Exit(0 if result.state in ("PASS", "SKIP") else 1)
 
 
@@ -59,12 +60,15 @@ def _ending(exercise: str) -> str:
     return ".asc" if template(load(exercise)).comment == "//" else ".py"
 
 
-def _for_terminal(result, exercise: str) -> str:
-    """The result, with the commands of a terminal for the calls of a notebook."""
+def _for_terminal(text: str) -> str:
+    """A result or a hint, with the commands of a terminal for the calls of a notebook."""
     from labkit import messages
 
-    text = str(result).replace(messages.text("exercise.todo"), messages.text("exercise.todo-terminal"))
-    return text.replace(f'labkit.hint("{exercise}")', f"`labkit hint {exercise}`")
+    text = text.replace(messages.text("exercise.todo"), messages.text("exercise.todo-terminal"))
+    text = re.sub(r'labkit\.exercise\("(\w+)"\)\.(compare|give_up)\(\)', r"`labkit \2 \1`", text)
+    text = re.sub(r'labkit\.hint\("(\w+)"\)', r"`labkit hint \1`", text)
+    text = re.sub(r"(?<![`.\w])(compare|give_up)\(\)", r"`labkit \1`", text).replace("labkit give_up", "labkit give-up")
+    return text.replace("labkit.progress()", "`labkit progress`")
 
 
 @commands.command()
@@ -73,7 +77,7 @@ def check(
     file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="What `labkit stub` printed, filled in.")],
 ) -> None:
     """Judge your solution. Exit code 0 on PASS and SKIP, 1 on FAIL and TODO."""
-    print(_for_terminal(result := _judged(exercise, file), exercise))
+    print(_for_terminal(str(result := _judged(exercise, file))))
     raise typer.Exit(0 if result.state in ("PASS", "SKIP") else 1)
 
 
@@ -115,7 +119,7 @@ def watch(
             now = seen
         if now != seen:
             seen = now
-            print(_for_terminal(result := _judged(exercise, file), exercise), flush=True)
+            print(_for_terminal(str(result := _judged(exercise, file))), flush=True)
             if result.state in ("PASS", "SKIP"):
                 return
         time.sleep(every)
@@ -146,7 +150,23 @@ def hint(exercise: Annotated[str, typer.Argument(help="The exercise's id.")]) ->
     """The next hint: each call gives one more, three in all."""
     import labkit
 
-    print(labkit.hint(exercise))
+    print(_for_terminal(str(labkit.hint(exercise))))
+
+
+@commands.command()
+def compare(exercise: Annotated[str, typer.Argument(help="The exercise's id.")]) -> None:
+    """After a pass: our solution, and why it is so."""
+    import labkit
+
+    print(_for_terminal(str(labkit.exercise(exercise).compare())))
+
+
+@commands.command("give-up")
+def give_up(exercise: Annotated[str, typer.Argument(help="The exercise's id.")]) -> None:
+    """The solution, before a pass; that it was shown is recorded."""
+    import labkit
+
+    print(_for_terminal(str(labkit.exercise(exercise).give_up())))
 
 
 @commands.command()

@@ -70,19 +70,23 @@ def _symptom(text: str, as_json: bool) -> None:
 @commands.command()
 def prebuild() -> None:
     """Build the twin and the simulated device now rather than at their first use."""
+    from labkit import messages
     from labkit.environment import housekeeping
 
     for name, seconds in housekeeping.prebuild():
-        print(f"{name}: ready ({seconds:.1f} s)", flush=True)
+        print(
+            messages.text("doctor.ready", part=messages.text(f"doctor.part.{name}"), seconds=f"{seconds:.1f}"),
+            flush=True,
+        )
 
 
 @commands.command()
 def clean() -> None:
     """Throw away everything that was built. Code and progress stay."""
-    from labkit import paths
+    from labkit import messages, paths
     from labkit.environment import housekeeping
 
-    print(f"{housekeeping.clear() / 2**20:.0f} MB freed in {paths.cache_dir()}")
+    print(messages.text("doctor.freed", mb=f"{housekeeping.clear() / 2**20:.0f}", folder=paths.cache_dir()))
 
 
 @commands.command()

@@ -6,7 +6,6 @@ No Python headers and no pybind: one library serves every Python version.
 from __future__ import annotations
 
 import importlib.util
-import sys
 from pathlib import Path
 
 from labkit import messages
@@ -65,7 +64,7 @@ def library() -> Path:
         return brought
 
     def announce(_: str) -> None:
-        print(messages.text("device.building", torch=version), file=sys.stderr, flush=True)
+        messages.note(messages.text("device.building", torch=version))
 
     return compiler.build(
         [_SOURCES / name for name in ("device.cpp", "arena.cpp", "clock.cpp", "capi.cpp", "recorder.cpp")],

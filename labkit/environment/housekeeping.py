@@ -42,12 +42,15 @@ def _brought(part: str) -> bool:
 
 
 def prebuild() -> Iterator[tuple[str, float]]:
-    """Build all parts at once; yields (what, seconds) as they become ready. Raises CompileError, ToolError."""
+    """Build all parts at once; yields (what, seconds) as they become ready. Raises CompileError, ToolError.
+
+    what: the end of a key doctor.part.*
+    """
     from labkit.build import runtime
     from labkit.device import build as device
     from labkit.operators import build as operators
 
-    parts = {"twin": runtime.runner, "simulated device": device.library, "PyTorch's headers": operators.prepare}
+    parts = {"twin": runtime.runner, "device": device.library, "headers": operators.prepare}
     start = time.monotonic()
     with ThreadPoolExecutor(len(parts)) as pool:
         made = {pool.submit(make): name for name, make in parts.items()}

@@ -14,7 +14,7 @@ from labkit.exercises import launch
 from labkit.exercises.cases import Case
 from labkit.exercises.diagnose import FOLLOWS, VAGUE, WHOLE, Diagnosis, certain
 from labkit.exercises.place import Here
-from labkit.exercises.result import Result
+from labkit.exercises.result import Result, told_place
 from labkit.exercises.slips import of_error, unbalanced
 from labkit.exercises.spec import Spec
 from labkit.exercises.stub import CELL, Joined, Template, given_name, template
@@ -35,15 +35,20 @@ class Failure:
 
 def to_show(failures: list[Failure], in_order: bool = False) -> Failure:
     """The failure to show: a finding or a crash; else the pattern that most cases agree on, a place before "nothing at
-    all" before "no pattern".
+    all" before "no pattern". An exception in fewer cases than have a wrong value comes last: it is of the odd case (no
+    gradient at all), and what is wrong in the others has to be mended first.
 
     A case of one element is all tail and all output: what it shows ("never written") is true and misleading. in_order:
     the cases of an operator are unlike each other, and each takes the ones before for granted.
     """
 
+    odd = 2 * sum(f.diagnosis.key == "exception" for f in failures) < len(failures)
+
     def rank(failure: Failure) -> int:
         if certain(failure.diagnosis) or failure.fatal:
             return 0
+        if odd and failure.diagnosis.key == "exception":
+            return 4
         return 3 if failure.diagnosis.key in VAGUE else 2 if failure.diagnosis.key in (*WHOLE, *FOLLOWS) else 1
 
     best = min(map(rank, failures))
@@ -164,6 +169,10 @@ def tell_cases(spec: Spec, result: Result, shown: Failure, failures: list[Failur
         result.notes.append(messages.text("exercise.case-python", args=args, **common))
     else:
         result.notes.append(messages.text("exercise.case", blocks=shown.case.blocks or spec.blocks, **common))
+    raised = next((f for f in failures if f.diagnosis.key == "exception"), shown)
+    if shown.diagnosis.key != "exception" and raised is not shown:
+        said, where = raised.diagnosis.lines()[0].partition("\n")[0], told_place(raised.where)
+        result.notes.append(messages.text("exercise.raised-too", case=raised.case.name, where=where, said=said))
     if failures[-1].fatal and failures[-1].case is not cases[-1]:
         result.notes.append(messages.text("exercise.stopped", case=failures[-1].case.name))
 
@@ -242,12 +251,28 @@ def _short(value) -> str:
 def put(spec: Spec, result: Result, failure: Failure, source: str, first_line: int) -> None:
     found = failure.diagnosis
     result.state, result.diagnosis, result.numbers = "FAIL", found.key, found.numbers
-    result.lines, result.where, result.map, result.record = found.lines(), failure.where, found.map, failure.record
+    result.where, result.map, result.record = failure.where, found.map, failure.record
     result.case = failure.case.name if failure.case else ""
     result.source_line = line_at(spec, result.where, source, first_line)
+    if found.finding is not None:
+        found.finding.text = getattr(found.finding, "text", "") or result.source_line
+        result.notes += _written(getattr(found.finding, "tensor", ("", ""))[0], source, first_line, result.where)
+    result.lines = found.lines()
     printed = getattr(failure.record, "output", "") or ""
     if printed:
         result.notes += [messages.text("exercise.printed"), *printed.splitlines()[:20]]
+
+
+def _written(tensor: str, source: str, first_line: int, where: str) -> list[str]:
+    """Of a finding in the given part: where the learner's part has that tensor, which is where it can be mended."""
+    name = tensor.partition("[")[0]
+    if not name or not where.startswith(given_name("exercise ")):
+        return []
+    those = [n for n, line in enumerate(source.split("\n")) if re.search(rf"\b{name}\b", line.partition("//")[0])]
+    return [
+        messages.text("exercise.yours-has", name=name, line=n + first_line, code=source.split("\n")[n].strip())
+        for n in those[-1:]
+    ]
 
 
 def line_at(spec: Spec, where: str, source: str, first_line: int) -> str:

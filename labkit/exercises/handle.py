@@ -150,7 +150,7 @@ def given_code(spec: Spec) -> Shown:
     return Shown(
         f"{title}\n" + "\n".join(plain),
         f"<details open><summary>{summary}</summary><pre "
-        f"style='max-height:60em;overflow:auto;line-height:1.3;{CODE}'>{code}</pre></details>",
+        f"style='max-height:60em;overflow:auto;white-space:pre;line-height:1.3;{CODE}'>{code}</pre></details>",
     )
 
 

@@ -31,6 +31,15 @@ def bundle(plain: str, html_text: str) -> dict:
     return {"text/plain": plain} if plain_only() else {"text/plain": plain, "text/html": html_text}
 
 
+def told_place(where: str) -> str:
+    """`where` in the language in force: "exercise id:3" and "given part of id:7" are also keys, and stay English."""
+    for kind in ("given", "exercise"):
+        begin = messages.text(f"exercise.place-{kind}", lang="en")
+        if where.startswith(begin):
+            return messages.text(f"exercise.place-{kind}") + where[len(begin) :]
+    return where
+
+
 @dataclass
 class Result:
     """lines: [what, why, try] of a FAIL, else what there is to say. where: "exercise id:line" of a finding or error.
@@ -84,7 +93,9 @@ class Result:
         if self.checked_on:
             out.append(f"  {self.checked_on}")
         if self.where:
-            out.append(f"  {self.where}" + (f"  {self.source_line.strip()}" if self.source_line.strip() else ""))
+            out.append(
+                f"  {told_place(self.where)}" + (f"  {self.source_line.strip()}" if self.source_line.strip() else "")
+            )
         out += ["  " + (messages.after(label, line) if label else line) for label, line in self._labelled()]
         if self.map is not None:
             out += ["  " + messages.text("exercise.map-legend"), *(f"  {row}" for row in self.map.text())]
@@ -102,7 +113,7 @@ class Result:
             parts.append(small(self.checked_on))
         if self.where:
             parts.append(
-                f"<pre style='margin:.3em 0;{CODE}'>{html.escape(self.where)}  "
+                f"<pre style='margin:.3em 0;{CODE}'>{html.escape(told_place(self.where))}  "
                 f"{html.escape(self.source_line.strip())}</pre>"
             )
         for label, line in self._labelled():

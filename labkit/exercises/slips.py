@@ -309,7 +309,8 @@ def of_error(error: BaseException, name: str) -> str:
     if isinstance(error, UnboundLocalError):
         return messages.text("slip.unbound", name=(re.findall(r"'(\w+)'", text) or ["?"])[0])
     if isinstance(error, NameError):
-        return _unknown(getattr(error, "name", "") or "", [n for n in known if not n.startswith("__")], "")
+        mine = [n for n in frame.f_locals if not n.startswith(("_", "."))]
+        return _unknown(getattr(error, "name", "") or "", [n for n in known if not n.startswith("__")], "", mine)
     if isinstance(error, RecursionError):
         return messages.text("slip.recursion")
     if "NoneType" in text and isinstance(error, (TypeError, AttributeError)):
@@ -356,11 +357,14 @@ def _none(tree: ast.AST | None, known: dict[str, Any]) -> str:
     return messages.text("slip.is-none", name=none[0]) if none else ""
 
 
-def _unknown(name: str, there: list[str], kind: str) -> str:
+def _unknown(name: str, there: list[str], kind: str, mine: list[str] = ()) -> str:
+    """mine: the names that the function itself has, shown where none is near and they are few."""
     if not name:
         return ""
     close = next(iter(difflib.get_close_matches(name, there, 1, 0.7)), "")
     key = ("attribute" if kind else "name") + ("-close" if close else "")
+    if key == "name" and 0 < len(mine) <= 8:
+        key, close = "name-there", ", ".join(f"`{n}`" for n in mine)
     return messages.text(f"slip.{key}", name=name, close=close, kind=kind)
 
 

@@ -153,7 +153,7 @@ def _draw(panels, low: float, high: float, max_bars: int, title: str) -> Figure:
     c = Canvas()
     y = c.heading(title, finding) + 16
     c.text(EDGE, y - 6, text("fig_busy"), "m s e")
-    top, rows, notes, drawn, behind = y, [], [], [], c.mark()
+    top, rows, notes, drawn, behind, labelled = y, [], [], [], c.mark(), 0
     for (trace, blocks, label), lanes in zip(panels, lanes_by_panel, strict=True):
         span = high - low
         if len(panels) > 1:  # side by side, each launch is busy by its own time
@@ -177,7 +177,7 @@ def _draw(panels, low: float, high: float, max_bars: int, title: str) -> Figure:
                 y += 6
             last = lane.block
             tops.append(y + (PITCH - BAR) / 2)
-            _lane(c, lane, trace, tops[-1], low, us_per_px, span)
+            labelled = _lane(c, lane, trace, tops[-1], low, us_per_px, span) or labelled
             rows.append(_row(lane, trace, span, len(blocks) > 1))
             y += PITCH
         drawn.append((trace, lanes, tops))
@@ -192,6 +192,8 @@ def _draw(panels, low: float, high: float, max_bars: int, title: str) -> Figure:
         behind,
         ", ".join(dict.fromkeys(kind_text(trace.kind) for trace, _, _ in panels)),
     )
+    if labelled:
+        c.text(LEFT, y + 32, text("fig_line_legend", line=labelled), "m s")
     y += 44
     for trace, lanes, tops in drawn:
         notes += _marks(c, trace, lanes, tops, low, us_per_px, len(notes))
@@ -208,10 +210,12 @@ def _draw(panels, low: float, high: float, max_bars: int, title: str) -> Figure:
     return c.figure(title, "\n".join([finding, *rows, *(sentence for _, sentence in notes)]), y)
 
 
-def _lane(c: Canvas, lane: Lane, trace: Trace, y: float, low: float, us_per_px: float, span: float) -> None:
-    fill = FILLS.get(lane.pipe, "grey")
+def _lane(c: Canvas, lane: Lane, trace: Trace, y: float, low: float, us_per_px: float, span: float) -> int:
+    """A source line that a bar is labelled with, 0 for none."""
+    fill, named = FILLS.get(lane.pipe, "grey"), 0
     c.text(16, y + 10, lane.label, "b")
-    c.text(16, y + 23, shorten(trace.op(lane.main_op), LEFT - 26, 11), "s m")
+    several = ", …" if len({trace.op(code) for code in np.unique(lane.rows["op"]).tolist()}) > 1 else ""
+    c.text(16, y + 23, shorten(trace.op(lane.main_op) + several, LEFT - 26, 11), "s m")
     c.text(EDGE, y + 15, percent(lane.busy_us / span), "e b")
     c.rect(LEFT, y, RIGHT - LEFT, BAR, cls="q", rx=2)
     c.add(f'<g transform="translate(0 {number(y)})"{c.fill(fill)}>')
@@ -229,9 +233,13 @@ def _lane(c: Canvas, lane: Lane, trace: Trace, y: float, low: float, us_per_px: 
     for bar in lane.bars:
         x, wide = LEFT + (bar.start - low) / us_per_px, (bar.end - bar.start) / us_per_px
         line = f"L{bar.lines[0]}" if bar.lines[0] > 0 else ""
-        for words in (f"{bar.ops[0]} {line}".strip(), bar.ops[0], line) if bar.count == 1 and wide > 18 else ():
+        # One kind of name in a lane: the line, or the instruction where the lane has several (its head has one only).
+        names = (f"{bar.ops[0]} {line}".strip(), bar.ops[0]) if several else (line or bar.ops[0],)
+        for words in names if bar.count == 1 and wide > 18 else ():
             if words and c.inside(x, y, wide, BAR, words, fill, size=11):
+                named = named or (bar.lines[0] if words.endswith(line) and line else 0)
                 break
+    return named
 
 
 def _row(lane: Lane, trace: Trace, span: float, name_block: bool) -> str:
@@ -268,13 +276,15 @@ def _marks(
             continue
         x, y = LEFT + (mark.at[1] - low) / us_per_px, tops[mark.at[0]]
         if mark.other:
-            x2, y2 = LEFT + (mark.other[1] - low) / us_per_px, tops[mark.other[0]] + BAR / 2
-            c.line(x, y, x2, y2, "y")
-            c.line(x, y, x2, y2, "x")
+            # From edge to edge, so that the names in the middle of the bars stay readable.
+            x2, below = LEFT + (mark.other[1] - low) / us_per_px, mark.other[0] > mark.at[0]
+            y1, y2 = (y + BAR, tops[mark.other[0]]) if below else (y, tops[mark.other[0]] + BAR)
+            c.line(x, y1, x2, y2, "y")
+            c.line(x, y1, x2, y2, "x")
             c.add(
                 f'<circle cx="{number(x2)}" cy="{number(y2)}" r="4.5" fill="#c62839" stroke="#fff" stroke-width="1.5"/>'
             )
-        c.warn(x, y, name)
+        c.warn(x, y - 7, name)  # above the bar, whose name stands in its middle
         wide = text_width(str(f.code), 11, bold=True)
         if all(abs(x - at) >= 80 or lane != mark.at[0] for at, lane in named):  # else only its number is drawn
             named.append((x, mark.at[0]))

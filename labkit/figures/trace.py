@@ -16,6 +16,9 @@ PIPES = ["S", "V", "M", "MTE1", "MTE2", "MTE3", "FIX"]
 # The way a tile travels: in, compute, out, and the scalar unit that sends the instructions last.
 LANE_ORDER = ["MTE2", "MTE1", "M", "V", "FIX", "MTE3", "S"]
 
+# The twin's names of what a learner writes otherwise.
+WRITTEN = {"CopyIn": "DataCopy", "CopyOut": "DataCopy", "CopyInNz": "DataCopy"}
+
 
 @dataclass
 class Trace:
@@ -31,7 +34,9 @@ class Trace:
     findings: list = field(default_factory=list)
 
     def op(self, code: int) -> str:
-        return self.op_names[code] if 0 <= code < len(self.op_names) else f"op {code}"
+        """The name as the kernel's text has it."""
+        name = self.op_names[code] if 0 <= code < len(self.op_names) else f"op {code}"
+        return WRITTEN.get(name, name)
 
     def pipe(self, code: int) -> str:
         return self.pipe_names[code] if 0 <= code < len(self.pipe_names) else f"pipe {code}"

@@ -7,6 +7,7 @@ widest of the usual `system-ui` fonts): a label that is drawn inside a box fits 
 from __future__ import annotations
 
 import math
+import re
 import unicodedata
 
 from labkit.messages import language
@@ -53,9 +54,14 @@ def wrap(words: str, width: float, size: float = 12) -> list[str]:
 
 
 def _tokens(words: str) -> list[str]:
-    """Pieces that may not be broken: a word with its trailing space, or one CJK character with its punctuation."""
+    """Pieces that may not be broken: a word with its trailing space, one CJK character with its punctuation, or a
+    number with its unit."""
     tokens: list[str] = []
-    for ch in words:
+    units = {m.start() for m in re.finditer(r"(?<=\d )(?:%|[numk]?s\b|[KMGT]?B(?:/s)?\b|[KMGT]?FLOP)", words)}
+    for at, ch in enumerate(words):
+        if at in units:
+            tokens[-1] += ch
+            continue
         wide = unicodedata.east_asian_width(ch) in "WF"
         closing = ch in "，。；：）、！？》"
         if (

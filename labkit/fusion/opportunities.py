@@ -135,6 +135,11 @@ class Opportunity:
         return dict(zip(GAIN, parts))
 
 
+def _remark(group: Opportunity) -> str:
+    """Behind the row of a group that is not recommended: whether one kernel would be slower."""
+    return "" if group.recommended else text("fusion.slower" if group.speedup < 1 else "fusion.not_recommended")
+
+
 @dataclass
 class Report:
     """groups: in the order of the model; before, after: the whole model, with the recommended ones fused."""
@@ -223,10 +228,10 @@ class Report:
         ]
         for g in self.groups:
             lines.append(
-                f"{g.name[:34]:<34} {f'{g.before.launches} > {g.after.launches}':>9} "
-                f"{f'{size_text(g.before.bytes)} > {size_text(g.after.bytes)}':>21} {percent(max(0.0, g.saved)):>6} "
-                f"{f'{time_text(g.before.us)} > {time_text(g.after.us)} us':>19} {g.speedup:>5.2f}  "
-                f"{g.before.bound} > {g.after.bound}{'' if g.recommended else ' -'}"
+                f"{g.name[:34]:<34} {f'{g.before.launches} → {g.after.launches}':>9} "
+                f"{f'{size_text(g.before.bytes)} → {size_text(g.after.bytes)}':>21} {percent(max(0.0, g.saved)):>6} "
+                f"{f'{time_text(g.before.us)} → {time_text(g.after.us)} us':>19} {g.speedup:>5.2f}  "
+                f"{g.before.bound} → {g.after.bound}{_remark(g)}"
             )
         whole = text(
             "fusion.whole",

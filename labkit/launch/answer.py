@@ -11,6 +11,7 @@ from labkit import chips, paths
 from labkit.build import headers
 from labkit.launch import variables
 from labkit.launch.record import CORE_FIELDS, PIPES, POSITIONS, Finding, LaunchRecord
+from labkit.source.line_map import LineMap
 
 _KINDS = ["queue", "buf", "local"]
 SIGNALS = {4: "SIGILL", 5: "SIGTRAP", 6: "SIGABRT", 7: "SIGBUS", 8: "SIGFPE", 11: "SIGSEGV"}
@@ -96,6 +97,11 @@ def _at_lines(k, found: list[Finding]) -> list[Finding]:
         known = kept.setdefault((f.code, f.file, f.line), f)
         if known is not f:
             known.count += f.count
+    if any("what" in f.numbers for f in kept.values()):  # an operand, whose name in the text is to be told
+        where = LineMap(k.text, k.filename)
+        for f in kept.values():
+            at = where.physical(f.file, f.line)
+            f.text = where.lines[at - 1] if at else ""
     return list(kept.values())
 
 

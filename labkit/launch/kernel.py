@@ -26,6 +26,7 @@ from labkit.launch import runner
 from labkit.launch.answer import record_of
 from labkit.launch.record import LaunchRecord, announce, may_launch
 from labkit.source import lowering, macros
+from labkit.source.errors import NoSuchFile
 from labkit.source.kernels import active, kernels, says
 from labkit.source.structs import SCALARS
 
@@ -78,6 +79,9 @@ def kernel(
         raise TypeError("give a path or text=, one of the two")
     if text is None:
         file = Path(path) if Path(path).exists() else paths.repo_root() / path  # a notebook runs in its own folder
+        if not file.exists():
+            home = paths.repo_root()
+            raise NoSuchFile(messages.text("build.no-kernel-file", path=path, here=Path.cwd(), home=home))
         text = text_of(file)
         filename = filename or str(file.resolve())
     return Kernel(

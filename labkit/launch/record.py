@@ -8,7 +8,9 @@ kernel on purpose wraps the launch in `with labkit.expect("code")`.
 from __future__ import annotations
 
 import html
+import linecache
 import os
+import re
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -41,10 +43,41 @@ def strict() -> bool:
     return os.environ.get("LABKIT_STRICT", "0") not in ("", "0")
 
 
+# Instructions that take (dst, src) or (dst, src0, src1, ...); Select and the library's calls have other orders.
+_ORDERED = (
+    "DataCopy DataCopyPad Copy LoadData Cast Duplicate Brcb Transpose Mmad Gather Add Sub Mul Div Max Min And Or Adds "
+    "Muls Maxs Mins Exp Ln Abs Sqrt Rsqrt Reciprocal Relu LeakyRelu Not Axpy AddRelu SubRelu MulAddDst FusedMulAdd "
+    "ShiftLeft ShiftRight ReduceSum ReduceMax ReduceMin WholeReduceSum WholeReduceMax WholeReduceMin BlockReduceSum "
+    "BlockReduceMax BlockReduceMin PairReduceSum"
+).split()
+_OPERANDS = {"dst": 0, "src": 1, "src0": 1, "src1": 2, "fm": 1, "filter": 2}
+
+
+def tensor_of(operand: str, code: str) -> tuple[str, str]:
+    """(the tensor, the instruction) that "src" stands for in a line with one instruction; ("", "") where that is not
+    sure: several of them on the line, or one that goes on on the next."""
+    calls = list(re.finditer(r"\b(\w+)\s*(?:<[\w:, ]*>)?\(", code.partition("//")[0]))
+    mine = [c for c in calls if c[1] in _ORDERED]
+    if len(mine) != 1 or operand not in _OPERANDS:
+        return "", ""
+    given, depth = [""], 1
+    for sign in code[mine[0].end() :]:
+        depth += (sign in "([{") - (sign in ")]}")
+        if depth == 0:
+            break
+        if sign == "," and depth == 1:
+            given.append("")
+        else:
+            given[-1] += sign
+    at = _OPERANDS[operand]
+    found = re.fullmatch(r"(\w+)(\[.*\])?", given[at].strip()) if depth == 0 and at < len(given) else None
+    return (found[0], mine[0][1]) if found else ("", "")
+
+
 @dataclass
 class Finding:
-    """One thing that the checks found. code is stable; file and line are the learner's own;
-    numbers fill the message.
+    """One thing that the checks found. code is stable; file and line are the learner's own; numbers fill the message.
+    text: the line of code, where `file` is not a file to read it from.
     """
 
     code: str
@@ -55,6 +88,12 @@ class Finding:
     numbers: dict = field(default_factory=dict)
     count: int = 1
     skipped: bool = False  # the instruction was not carried out
+    text: str = field(default="", compare=False)
+
+    @property
+    def tensor(self) -> tuple[str, str]:
+        """(tensor, instruction) that the finding is about, in the learner's own names, where that is sure."""
+        return tensor_of(str(self.numbers.get("what", "")), self.text or linecache.getline(self.file, self.line))
 
     def lines(self, lang: str | None = None) -> list[str]:
         """[what happened, why it matters, what to try]; what happened says so where the twin left the instruction
@@ -63,6 +102,9 @@ class Finding:
         for key, value in numbers.items():  # "read", "a queue" ...: the twin's own words, in the reader's language
             if key != "call" and isinstance(value, str) and messages.has(f"word.{value}"):  # a call's name is no word
                 numbers[key] = messages.text(f"word.{value}", lang=lang)
+        name, call = self.tensor
+        if name:
+            numbers["what"] = messages.text("record.tensor", lang=lang, name=name, call=call, operand=numbers["what"])
         what, *more = messages.lines(f"finding.{self.code}", lang=lang, **numbers)
         if self.skipped:
             what += ("" if what.endswith("。") else " ") + messages.text("record.left_out", lang=lang)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import string
+import sys
 import unicodedata
 from collections.abc import Sequence
 from functools import lru_cache
@@ -49,12 +50,17 @@ def tables() -> dict[str, dict]:
 
 
 class _Lenient(string.Formatter):
-    """`str.format` that shows `?` for a number that is missing."""
+    """`str.format` that shows `?` for a number that is missing. `{n} file{n:?s}` is "1 file" and "2 files", and
+    `{n} cop{n:?y/ies}` is "1 copy" and "2 copies".
+    """
 
     def get_value(self, key, args, kwargs):
         return kwargs.get(key, "?") if isinstance(key, str) else super().get_value(key, args, kwargs)
 
     def format_field(self, value, spec):
+        if spec.startswith("?"):
+            one, _, many = spec[1:].rpartition("/")
+            return one if str(value) == "1" else many
         try:
             return super().format_field(value, spec)
         except (TypeError, ValueError):
@@ -102,6 +108,19 @@ def after(key: str, rest: str) -> str:
 
 def has(key: str) -> bool:
     return key in tables()
+
+
+def note(text: str) -> None:
+    """Says what takes a while, on standard error; in a notebook, which shows that on the red of a mistake, on standard
+    output."""
+    in_notebook = "ipykernel" in type(sys.stderr).__module__
+    print(text, file=sys.stdout if in_notebook else sys.stderr, flush=True)
+
+
+def unreadable(error: OSError) -> str:
+    """The sentence of a file that a person named and that cannot be read: `[Errno 2]` is none."""
+    name = type(error).__name__
+    return text(f"build.{name}", path=error.filename) if has(f"build.{name}") and error.filename else str(error)
 
 
 # ---- tables of text, in a terminal, where a Chinese character is two cells wide

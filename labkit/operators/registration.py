@@ -16,7 +16,6 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -112,10 +111,7 @@ def register(
     how = dict(timeout=timeout, checks=checks, schedule=schedule, chip=device.chip())
     kernels = _kernels(text, filename, how, folder)  # first: a mistake in a kernel shows in a second
     built = build.for_twin(
-        text,
-        filename,
-        lambda _: print(messages.text("adapter.building", file=name), file=sys.stderr, flush=True),
-        folder,
+        text, filename, lambda _: messages.note(messages.text("adapter.building", file=name)), folder
     )
     made = Operators(name, filename, built, kernels=kernels)
     _replace(filename, defined)
@@ -260,7 +256,7 @@ def _on_npu(text: str, filename: str, name: str, defined: list[str], folder: Pat
     if any(set(old.names) & set(defined) for old in _registered):
         if all(old.filename != filename for old in _registered):
             raise RegistrationError(messages.text("adapter.restart", file=name))
-    path = build.for_npu(text, filename, lambda said: print(said, file=sys.stderr, flush=True), folder)
+    path = build.for_npu(text, filename, messages.note, folder)
     old = next((o for o in _registered if o.path == path), None)
     if old is not None:
         return old

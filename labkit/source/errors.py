@@ -99,6 +99,13 @@ def _file_lines(file: str) -> list[str]:
         return []
 
 
+class NoSuchFile(FileNotFoundError):
+    """There is no source file of this name; the text says where it was looked for."""
+
+    def _render_traceback_(self) -> list[str]:
+        return [str(self)]
+
+
 class SourceError(CompileError):
     """The text cannot be a kernel for a reason that is plain before any compiler runs.
 

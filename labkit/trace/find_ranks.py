@@ -29,7 +29,7 @@ class Across:
     def __init__(self, traces: list[model.Trace], accounts: list[idle.Idle]):
         self.traces, self.accounts = traces, accounts
         self.common: list[tuple[str, list[float], list[float]]] = []  # (operator, its time on each rank, its starts)
-        if len(traces) > 1:
+        if len(traces) > 1 and not traces[0].separate:
             self._match()
 
     def _match(self) -> None:
@@ -69,7 +69,7 @@ class Across:
         return float(self.exposed[:, i].sum()) if len(self.exposed) else 0.0
 
     def find(self) -> list[Finding]:
-        return [*self._slow_rank(), *self._slow_links()]
+        return [] if self.traces[0].separate else [*self._slow_rank(), *self._slow_links()]
 
     def _slow_rank(self):
         waits = self.waits

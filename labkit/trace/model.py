@@ -82,6 +82,7 @@ class Trace:
     kind: str = ""  # which files it was read from: "torch_npu text", "torch_npu db", "msprof", "trace_view", ...
     base_ns: int = 0
     rank: int | None = None
+    separate: bool = False  # one of several recordings that lie in one folder and are no ranks of one job
     simulated: bool = False
     generation: str = ""  # what the headers say of CANN's version
     level: str = ""

@@ -161,10 +161,19 @@ def read_all(path: str | Path, progress: bool | None = None) -> list[model.Trace
         traces = [read_one(source, bar) for source in found]
     finally:
         bar.close()
+    apart = len(traces) > 1 and not _one_job(traces)
     for i, trace in enumerate(traces):
-        if trace.rank is None and len(traces) > 1:
+        trace.separate = apart
+        if apart or trace.rank is None and len(traces) > 1:
             trace.rank = i
     return sorted(traces, key=lambda t: (t.rank is None, t.rank or 0))
+
+
+def _one_job(traces: list[model.Trace]) -> bool:
+    """Are they ranks of one job? Each has another number then; where one has none, they have collectives in common."""
+    known = [t.rank for t in traces if t.rank is not None]
+    names = [set(t.comm["name"].to_list()) for t in traces]
+    return len({*known}) == len(known) and (len(known) == len(traces) or bool(set.intersection(*names)))
 
 
 def read_one(source: Source, progress: Callable[[int], None] | None = None) -> model.Trace:

@@ -111,9 +111,16 @@ class Report(Page):
 
     # ---- text
 
+    def _kind(self, key: str) -> str:
+        return f"trace.report.{'separate-' if self.trace.separate else ''}{key}"
+
+    def _heading(self, trace: model.Trace) -> str:
+        home = trace.path.parent if trace.path.name == "ASCEND_PROFILER_OUTPUT" else trace.path
+        return text(self._kind("rank"), rank=trace.rank, name=home.name)
+
     def head(self) -> list[str]:
         trace = self.trace
-        known = [trace.kind, trace.generation, trace.level, text("trace.report.ranks", ranks=len(self.traces))]
+        known = [trace.kind, trace.generation, trace.level, text(self._kind("ranks"), ranks=len(self.traces))]
         lines = [f"{self.profile.path}", ", ".join(k for k in known if k)]
         if trace.simulated:
             lines.append(text("trace.report.simulated"))
@@ -152,15 +159,16 @@ class Report(Page):
         lines = [*self.head(), ""]
         for i, trace in enumerate(self.traces[:16]):
             if len(self.traces) > 1:
-                lines.append(text("trace.report.rank", rank=trace.rank))
+                lines.append(self._heading(trace))
             lines += self.sums(i) + ([""] if len(self.traces) > 1 else [])
-        for problem in self.problems():
-            lines += ["", text("trace.report.problem"), *(f"  {line}" for line in problem.lines())]
+        problems = self.problems()
+        lines += ["", text("trace.report.problem")] if problems else []
+        lines += [f"  {line}" for problem in problems for line in problem.lines()]
         lines += ["", text("trace.report.findings")]
         found = self.profile.findings()
         for i, finding in enumerate(found, 1):
             what, why, cure = finding.lines()
-            rank = f", rank {finding.rank}" if finding.rank is not None else ""
+            rank = ", " + text(self._kind("of"), rank=finding.rank) if finding.rank is not None else ""
             lines += [
                 f"{i}. [{text('trace.severity.' + finding.severity)}{rank}] {what}", f"   {why}",
                 f"   -> {cure}",
@@ -225,17 +233,16 @@ class Report(Page):
         parts = [f"<p>{'<br>'.join(escape(line) for line in self.head())}</p>"]
         for i, trace in enumerate(self.traces[:16]):
             if len(self.traces) > 1:
-                parts.append(f"<h2>{escape(text('trace.report.rank', rank=trace.rank))}</h2>")
+                parts.append(f"<h2>{escape(self._heading(trace))}</h2>")
             parts.append("<ul>" + "".join(f"<li>{escape(line.strip())}</li>" for line in self.sums(i)) + "</ul>")
-        for problem in self.problems():
-            parts.append(
-                f"<h2>{escape(text('trace.report.problem'))}</h2><p>{'<br>'.join(map(escape, problem.lines()))}</p>"
-            )
+        if problems := self.problems():
+            parts.append(f"<h2>{escape(text('trace.report.problem'))}</h2>")
+            parts += [f"<p>{'<br>'.join(map(escape, problem.lines()))}</p>" for problem in problems]
         parts.append(f"<h2>{escape(text('trace.report.findings'))}</h2>")
         found = self.profile.findings()
         for finding in found:
             what, why, cure = map(escape, finding.lines())
-            rank = f", rank {finding.rank}" if finding.rank is not None else ""
+            rank = ", " + text(self._kind("of"), rank=finding.rank) if finding.rank is not None else ""
             label = escape(text("trace.severity." + finding.severity) + rank)
             rows = "".join(f"<li><code>{escape(self._moment(row))}</code></li>" for row in finding.evidence)
             parts.append(

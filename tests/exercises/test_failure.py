@@ -8,8 +8,10 @@ import pytest
 
 from labkit.exercises import Case, judge, session
 from labkit.exercises.diagnose import Diagnosis
-from labkit.exercises.failure import Failure, which_cases
+from labkit.exercises.failure import Failure, put, to_show, which_cases
+from labkit.exercises.result import Result
 from labkit.exercises.spec import load
+from labkit.launch.record import Finding, tensor_of
 
 
 @pytest.fixture(autouse=True)
@@ -79,3 +81,64 @@ def test_a_mistake_that_nothing_else_names():
     result = judge.examine(replace(load("pass_take"), mutants=()), answer)
     assert result.lines[0].startswith("Right in 18 of 20 cases. Wrong in: on the CPU; both without data.")
     assert result.lines[1] == "The function returned True; expected False."
+
+
+def test_an_exception_of_an_odd_case_does_not_hide_the_wrong_values():
+    """Five cases have the sum of the norms for the root of their squares; the one without a gradient divides by it."""
+    found = judge.examine(load("mp_clip"), "norm = sum(norms)\nreturn min(1.0, largest / norm)")
+    assert found.diagnosis == "value" and found.lines[0].startswith("The norms are added"), str(found)
+    assert "Besides, case no gradient at all ends in an exception, exercise mp_clip:2: `norm` is 0" in str(found)
+    alone = judge.examine(load("mp_clip"), "norm = sum(n * n for n in norms) ** 0.5\nreturn min(1.0, largest / norm)")
+    assert alone.diagnosis == "exception" and "Besides" not in str(alone)
+
+
+@pytest.mark.parametrize("keys, shown", [("vve", "value"), ("ev", "exception"), ("eev", "exception")])
+def test_exceptions_come_last_only_where_they_are_few(keys, shown):
+    kinds = {"v": "value", "e": "exception"}
+    failures = [Failure(Case(str(k), (), None), Diagnosis(kinds[key], {})) for k, key in enumerate(keys)]
+    assert to_show(failures).diagnosis.key == shown
+
+
+@pytest.mark.parametrize(
+    "operand, code, name",
+    [
+        ("src", "DataCopyPad(yGm[row], total, DataCopyExtParams(1, sizeof(float), 0, 0, 0));", "total"),
+        ("dst", "    Add(z[at * 2], x, y, n);  // Add(a, b)", "z[at * 2]"),
+        ("src1", "if (n > 0) Add(z, x, y, n);", "y"),
+        ("src", "Select(z, mask, x, y, mode, n);", ""),  # its second operand is the mask
+        ("src", "Exp(a, b, n); Exp(c, d, n);", ""),
+        ("src1", "Add(z, x,", ""),
+        ("workspace", "ReduceSum(z, x, w, n);", ""),
+    ],
+)
+def test_the_tensor_that_an_operand_is(operand, code, name):
+    assert tensor_of(operand, code)[0] == name
+
+
+@pytest.mark.parametrize(
+    "lang, place, seen", [("en", "given part of ", "`total` (src of"), ("zh", "给定部分 ", "`total`（")]
+)
+def test_a_finding_in_the_given_part_names_the_tensor_and_the_learners_line(monkeypatch, lang, place, seen):
+    monkeypatch.setenv("LABKIT_LANG", lang)
+    numbers = {"what": "src", "memory": "UB", "addr": 32768, "bytes": 4}
+    where = "given part of row_sum"
+    finding = Finding("uninit-local", "error", 0, where, 49, numbers)
+    result = Result("row_sum", "FAIL")
+    cell = "if (rest) {}\n// ---- region 2 of 2 ----\nWholeReduceSum(total, parts, count, 1, 1, 1, 8);"
+    put(
+        load("row_sum"),
+        result,
+        Failure(None, Diagnosis("uninit-local", numbers, finding=finding), where=f"{where}:49"),
+        cell,
+        2,
+    )
+    assert result.lines[0].startswith(seen) and "WholeReduceSum(total" in result.notes[-1] and "4" in result.notes[-1]
+    assert f"\n  {place}row_sum:49  DataCopyPad" in str(result) and place in result._html()
+
+
+def test_an_unknown_name_comes_with_those_that_there_are():
+    text = "begin.record()\nwork()\nafter.record()\npairs.append((before, after))\n# ---- region 2 of 2 ----\n"
+    found = judge.examine(load("lie_wait"), text + "return [1000 * a.elapsed_time(b) for a, b in pairs]")
+    assert (
+        "`begin` is not known here." in found.lines[0] and "`before`" in found.lines[0] and "`pairs`" in found.lines[0]
+    )

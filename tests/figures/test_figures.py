@@ -9,7 +9,7 @@ import string
 from pathlib import Path
 
 import pytest
-from figure_samples import MAKERS, SVG, all_text, root
+from figure_samples import MAKERS, SVG, all_text, pipeline, race, root
 
 from labkit import figures, messages
 from labkit.figures import words
@@ -224,3 +224,51 @@ def test_a_step_that_does_not_exist(step):
     with pytest.raises(ValueError, match="steps 0 to 7"):
         core_on_one_page(step=step)
     assert core_on_one_page(step=2.0).svg == core_on_one_page(step=2).svg
+
+
+def test_bars_have_the_words_of_the_kernels_text():
+    """The twin's CopyIn is DataCopy in a kernel. One kind of name in a lane, and what L23 means stands below."""
+    record = pipeline(3)
+    record.op_names = ["CopyIn", "Add", "CopyOut"]
+    record.timeline["op"][record.timeline["pipe"] == 5] = 2
+    vector = record.timeline["pipe"] == 1
+    record.timeline["op"][vector] = [1, 3, 3]
+    record.op_names += ["Exp"]
+    figure = figures.pipe_timeline(record)
+    said = " ".join(all_text(figure))
+    assert "Copy" not in said.replace("DataCopy", "") and "DataCopy" in said
+    names = [e.text for e in root(figure).iter(SVG + "text") if "lk-w" in (e.get("class") or "")]
+    assert {"L21", "L41"} <= set(names) and "Exp" in " ".join(names) and "L33" not in names, names
+    assert "Exp, …" in said and re.search(r"L(21|41): line \1 of the kernel", said)
+
+
+def test_the_marks_of_a_race_stand_beside_the_names():
+    """A triangle on the first letters and a circle on the last hid which instruction it was."""
+    top = root(figures.pipe_timeline(race()))
+    bars = [e for e in top.iter(SVG + "text") if "lk-w" in (e.get("class") or "") and (e.text or "").startswith("L")]
+    circle = next(top.iter(SVG + "circle"))
+    triangle = next(e for e in top.iter(SVG + "path") if "l9 15h-18z" in e.get("d"))
+    tip = float(re.match(r"M[\d.]+ ([\d.]+)", triangle.get("d"))[1])
+    for e in bars:  # a name of 11 px stands on its baseline y
+        low, high = float(e.get("y")) - 9, float(e.get("y"))
+        assert not low < float(circle.get("cy")) + 4.5 or not float(circle.get("cy")) - 4.5 < high
+        assert tip + 15 <= low or tip >= high
+
+
+def test_a_number_keeps_its_unit_on_its_line():
+    for said in (
+        "Two or more pipes at work at once: 0 % of the time shown.",
+        "It needs 1,234 us and 12.5 KB more",
+        "跑满需要 38 % 的时间",
+    ):
+        for width in range(60, 400, 7):
+            for row in words.wrap(said, width):
+                assert not re.match(r"(%|us|KB)( |$)", row) and not re.search(r"[\d]$", row.replace("KB more", "")), (
+                    width,
+                    row,
+                )
+
+
+def test_marks_and_counts_of_one():
+    assert "seen 1 time." in repr(figures.pipe_timeline(race(count=1)))
+    assert "seen 5 times." in repr(figures.pipe_timeline(race()))

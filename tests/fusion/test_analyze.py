@@ -335,3 +335,11 @@ def test_an_exception_leaves_nothing_in_the_l2(monkeypatch):
     with pytest.raises(KeyError), traffic.planning():
         raise KeyError
     assert len(cleared) == 2
+
+
+def test_the_report_points_with_arrows_and_says_which_group_would_be_slower():
+    """ ">" between two times reads as a comparison; a row without a word looked like a recommendation."""
+    model = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.GELU())
+    said = repr(fusion.analyze(model, torch.empty(8, 64)))
+    assert " > " not in said and " → " in said and "1 group, 0 recommended" in said
+    assert "slower: not recommended" in next(line for line in said.split("\n") if line.startswith("1. "))

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from places import BROKEN
 from same import equal  # noqa: E402
 
 import labkit
@@ -548,3 +549,13 @@ def test_a_line_is_found_below_a_folder_with_brackets(monkeypatch):
     monkeypatch.setattr(answer.subprocess, "run", lambda *a, **_: subprocess.CompletedProcess(a, 0, said))
     path = "/home/a/copy (2)/k.asc"
     assert answer._asked.__wrapped__("k", 0, 0) == ((path, 7), (path, 9))
+
+
+def test_a_finding_names_the_tensor_of_a_kernel_that_is_a_text(capsys):
+    """ "src0 is read (at UB address 8192)" means nothing to who wrote `sum`."""
+    text = (BROKEN / "uninit_local.asc").read_text(encoding="utf-8")
+    kernel = labkit.kernel(text=text, filename="a cell")
+    x, z = (torch.ones(n, dtype=torch.float32).npu() for n in (512, 64))
+    with labkit.expect("uninit-local") as seen:
+        kernel[1](x, z, 8, 64)
+    assert seen.findings[0].lines()[0].startswith("`sum` (src0 of Add) is read"), seen.findings[0].lines()

@@ -60,10 +60,10 @@ def pipeline(
     return Record(array, time_us=float(array["end"].max()) + 1.5, timeline_total=len(array))
 
 
-def race() -> Record:
+def race(count: int = 5) -> Record:
     record = pipeline(5)
     record.findings = [
-        Finding("race-raw", "error", 0, "k.asc", 33, {"pipe": "V", "other": "MTE2", "other_line": 21}, 5)
+        Finding("race-raw", "error", 0, "k.asc", 33, {"pipe": "V", "other": "MTE2", "other_line": 21}, count)
     ]
     return record
 

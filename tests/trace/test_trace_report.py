@@ -14,7 +14,7 @@ import planted_tree
 import pytest
 
 from labkit import trace
-from labkit.trace import comparison, module_tree
+from labkit.trace import comparison, module_tree, refusals
 from labkit.trace.finding import time
 
 
@@ -163,3 +163,29 @@ def test_importing_labkit_loads_no_engine():
 
 def test_a_notebook_shows_the_page(tree):
     assert "<svg" in trace.read(tree)._repr_html_() and "Findings" in repr(trace.read(tree))
+
+
+@pytest.mark.parametrize("lang, kind", [("en", "recordings of separate runs"), ("zh", "份各自独立的记录")])
+def test_recordings_side_by_side_are_no_ranks(tmp_path, monkeypatch, lang, kind):
+    """Two runs recorded into one folder: neither has a rank's number, and they share no collective."""
+    monkeypatch.setenv("LABKIT_LANG", lang)
+    for name in ("one", "two"):
+        planted_tree.write(programs.sick("sync_in_loop", 7)[0], tmp_path / name)
+    for folder in tmp_path.glob("*/*_ascend_pt"):
+        folder.rename(tmp_path / f"{folder.parent.name}_ascend_pt")
+    profile = trace.read(tmp_path)
+    text = profile.report().text()
+    assert len(profile.traces) == 2 and kind in text and not re.search(r"(?i)\brank", text), text[:600]
+    assert "one_ascend_pt" in text and kind in profile.report().html()
+
+
+def test_ranks_stay_ranks_and_a_notice_stands_once(tmp_path):
+    machine = programs.well(4)[0]
+    assert len(machine.ranks) > 1
+    profile = trace.read(planted_tree.write(machine, tmp_path))
+    for one in profile.traces:
+        one.problems.append(refusals.Problem("bad_json", {"path": f"x{one.rank}", "error": "-"}))
+    text, html = profile.report().text(), profile.report().html()
+    assert "ranks" in text.split("\n")[1] and "separate" not in text
+    assert text.count("Not everything could be read") == html.count("Not everything could be read") == 1
+    assert all(f"x{one.rank}" in text for one in profile.traces)
