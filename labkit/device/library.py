@@ -79,6 +79,29 @@ class Block(ctypes.Structure):
     ]
 
 
+class Watched(ctypes.Structure):
+    """struct Watched of arena.h: what has happened to memory, a stream or an event."""
+
+    _fields_ = [("what", c_uint64), ("first", c_uint64), ("second", c_uint64)]
+
+
+# enum What of arena.h
+WATCHED = (
+    "memory_allocation",
+    "memory_deallocation",
+    "record_stream",
+    "erase_stream",
+    "stream_creation",
+    "event_creation",
+    "event_deletion",
+    "event_record",
+    "event_wait",
+    "event_synchronization",
+    "stream_synchronization",
+    "device_synchronization",
+)
+
+
 _SIGNATURES = {  # name: (result, arguments)
     "lab_open": (c_int, [c_size_t, c_int]),
     "lab_error": (c_char_p, []),
@@ -115,6 +138,9 @@ _SIGNATURES = {  # name: (result, arguments)
     "lab_set_memory_fraction": (None, [c_int, c_double]),
     "lab_reset_peak": (None, [c_int]),
     "lab_empty_cache": (None, []),
+    "lab_watch": (None, [c_int]),
+    "lab_watched": (c_long, [ctypes.POINTER(Watched), c_long]),
+    "lab_erase_stream": (None, [c_void_p, c_void_p]),
     "lab_host_numbers": (c_int, [c_void_p]),
     "lab_host_begin_anew": (None, [c_int]),
     "lab_host_adopt": (c_int, [c_uint64, c_uint64]),
@@ -211,3 +237,13 @@ def blocks(device: int) -> list[Block]:
     count = library.lab_blocks(device, None, 0)
     buffer = (Block * count)()
     return list(buffer[: library.lab_blocks(device, buffer, count)])
+
+
+def watched() -> list[tuple[str, int, int]]:
+    """What has happened since the last call, oldest first; (one of WATCHED, number, number), see arena.h."""
+    library = lib()
+    count = library.lab_watched(None, 0)
+    if not count:
+        return []
+    buffer = (Watched * count)()
+    return [(WATCHED[w.what], w.first, w.second) for w in buffer[: library.lab_watched(buffer, count)]]

@@ -62,6 +62,8 @@ def install() -> None:
         import_hook.after_import(name, lambda module, room=room: importlib.import_module(room).touch(module))
     if os.environ.get("TORCH_TRANSFER_TO_NPU") == "1":  # as torch_npu does when it is imported
         importlib.import_module("torch_npu.contrib.transfer_to_npu")
+    if os.environ.get("TORCH_NPU_SANITIZER") == "1":
+        importlib.import_module("labkit.device.modules.sanitizer").enable_npu_sanitizer()
 
 
 def _number(name: str, default: float) -> float:
@@ -109,11 +111,11 @@ def _stand_in(npu: types.ModuleType) -> None:
     """`import torch_npu` gives a module that has torch.npu and says what it is. An unusable wheel is never imported."""
     import torch
 
-    from labkit.device import fused, import_hook, names, package
+    from labkit.device import fused, import_hook, names, package, streams
 
     module = types.ModuleType("torch_npu", "Stand-in for torch_npu: the device is simulated by labkit.")
     module.__version__ = f"{torch.__version__.split('+')[0]}+sim"
-    module.npu = npu
+    module.npu, module.erase_stream = npu, streams.erase_stream
     module.__path__ = []  # a package, so that a submodule is reported as missing by its full name
     # its loader gives this very module again: a program that began with `import torch` imports labkit while it looks
     # for torch_npu, and Python then goes by the spec that the module has by now; without a loader it makes an empty one

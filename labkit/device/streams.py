@@ -172,6 +172,11 @@ class StreamContext:
         return False
 
 
+def erase_stream(tensor: torch.Tensor, stream: torch.Stream) -> None:
+    """torch_npu.erase_stream: takes tensor.record_stream(stream) back, where something else has waited for it."""
+    lib().lab_erase_stream(tensor.untyped_storage().data_ptr(), (stream.device_index << 32) | (stream.stream_id + 1))
+
+
 def stream(stream: Stream | None) -> StreamContext:
     """`with torch.npu.stream(s): ...`"""
     return StreamContext(stream)

@@ -172,7 +172,18 @@ void Arena::free(void* p) {
 
 void Arena::record_stream(const void* p, int stream) {
     std::lock_guard<std::mutex> lock(mutex_);
-    if (Block* block = at(p); block && block->pool->stream != stream) block->users.insert(stream);
+    Block* block = at(p);
+    if (!block) return;
+    watch().note(Watched::RecordStream, block->start, stream_number(block->device, stream));
+    if (block->pool->stream != stream) block->users.insert(stream);
+}
+
+void Arena::erase_stream(const void* p, int stream) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    Block* block = at(p);
+    if (!block) return;
+    watch().note(Watched::EraseStream, block->start, stream_number(block->device, stream));
+    block->users.erase(stream);
 }
 
 void Arena::forget_waiting() {
@@ -214,6 +225,8 @@ void Arena::adopt(void* p) {
 }
 
 void Arena::tell(const Block& block, bool freed) const {
+    watch().note(freed ? Watched::Free : Watched::Allocate, block.start,
+                 stream_number(block.device, block.pool->stream));
     if (!observer_) return;
     const MemoryStats& s = pools_[size_t(block.device)].stats;
     observer_->changed(

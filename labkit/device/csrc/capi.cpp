@@ -199,6 +199,14 @@ void lab_reset_peak(int device) {
     if (valid(device)) arena().reset_peak(device);
 }
 void lab_empty_cache() { arena().empty_cache(); }
+// What a sanitizer is told: from now on, or no longer; the oldest of it, see watch.h.
+void lab_watch(int on) { labdev::watch().begin(on != 0); }
+long lab_watched(labdev::Watched* out, long room) {
+    return long(labdev::watch().take(out, size_t(std::max(0l, room))));
+}
+void lab_erase_stream(const void* p, const void* stream) {
+    if (valid(stream)) arena().erase_stream(p, stream_of(stream));
+}
 int lab_forked() { return arena().forked(); }
 
 // ---- devices and streams
