@@ -29,6 +29,11 @@ MEMORY_FIELDS = (
 )
 
 
+# enum What of struct PoolCounts in arena.h, in PyTorch's names
+POOL_GROUPS = """allocation segment active inactive_split allocated_bytes reserved_bytes active_bytes
+    inactive_split_bytes requested_bytes""".split()
+
+
 class Operand(ctypes.Structure):
     """struct LabOperand of capi.cpp: a tensor of an operator whose time is asked for."""
 
@@ -133,6 +138,8 @@ _SIGNATURES = {  # name: (result, arguments)
     "lab_stream_handle": (c_size_t, [c_int, c_longlong]),
     "lab_mark_written": (None, [c_void_p]),
     "lab_memory": (c_int, [c_int, ctypes.POINTER(c_uint64), c_int]),
+    "lab_pool_counts": (c_int, [c_int, ctypes.POINTER(c_longlong)]),
+    "lab_reset_accumulated": (None, [c_int]),
     "lab_blocks": (c_long, [c_int, ctypes.POINTER(Block), c_long]),
     "lab_capacity": (c_size_t, []),
     "lab_set_memory_fraction": (None, [c_int, c_double]),
@@ -215,6 +222,19 @@ def memory(device: int) -> dict[str, int]:
     buffer = (c_uint64 * len(MEMORY_FIELDS))()
     lib().lab_memory(device, buffer, len(buffer))
     return dict(zip(MEMORY_FIELDS, buffer))
+
+
+def pool_counts(device: int) -> dict[str, int]:
+    """ "allocation.small_pool.peak" and so on: each of POOL_GROUPS in each pool."""
+    names = [
+        f"{group}.{pool}.{kind}"
+        for group in POOL_GROUPS
+        for pool in ("all", "small_pool", "large_pool")
+        for kind in ("current", "peak", "allocated", "freed")
+    ]
+    values = (c_longlong * len(names))()
+    lib().lab_pool_counts(device, values)
+    return dict(zip(names, values))
 
 
 def records(newest: int | None = None) -> list[tuple[str, Record]]:

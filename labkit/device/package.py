@@ -23,6 +23,7 @@ from labkit.device.distributed import (  # noqa: F401  (names of torch_npu.distr
     reinit_process_group,
 )
 from labkit.device.import_hook import PROVIDERS
+from labkit.device.modules import host
 from labkit.device.names import use
 from labkit.device.switches import (  # noqa: F401  (names of torch_npu.utils)
     FlopsCounter,
@@ -217,7 +218,8 @@ class NpuFusedBertAdam(NpuFusedOptimizerBase):
 _OPTIM = """NpuFusedOptimizerBase NpuFusedSGD NpuFusedAdadelta NpuFusedLamb NpuFusedAdam NpuFusedAdamW NpuFusedAdamP
     NpuFusedBertAdam NpuFusedRMSprop NpuFusedRMSpropTF"""
 _MODULE = """Mish SiLU Swish NpuCachedDropout NpuFairseqDropout NpuPreGenDropout DropoutWithByteMask NpuDropPath
-    ChannelShuffle Focus LabelSmoothingCrossEntropy BiLSTM Prefetcher LinearQuant LinearA8W8Quant"""
+    ChannelShuffle Focus LabelSmoothingCrossEntropy BiLSTM Prefetcher LinearQuant LinearA8W8Quant LinearWeightQuant
+    MultiheadAttention"""
 _FUNCTION = """roll matmul_transpose npu_fast_condition_index_put fuse_add_softmax_dropout dropout_with_byte_mask
     npu_iou npu_ptiou npu_giou npu_diou npu_ciou"""
 _MORE: dict[str, object] = {
@@ -225,8 +227,8 @@ _MORE: dict[str, object] = {
     "FastBatchNorm2d": nn.BatchNorm2d,
     "FastBatchNorm3d": nn.BatchNorm3d,
     "FastSyncBatchNorm": nn.SyncBatchNorm,
-    "set_thread_affinity": accepted,
-    "reset_thread_affinity": accepted,
+    "set_thread_affinity": host.set_thread_affinity,
+    "reset_thread_affinity": host.reset_thread_affinity,
     "set_asd_loss_scale": accepted,
     "register_asd_hook": accepted,
 }
@@ -243,6 +245,17 @@ TREE = {
     "npu._stream_check": """CrossStreamUsage NPUTensorInfo MissingRecordStreamError NPURecordStreamHandler
         NPUArgumentHandler NPUSanitizerDispatchMode""",
     "utils._npu_trace": "",
+    "utils.affinity": "_set_thread_affinity _reset_thread_affinity",
+    "utils._error_code": "ErrCode pta_error ops_error dist_error graph_error prof_error",
+    "utils.flops_count": "_FlopsCounter FlopsCounter",
+    "utils.collect_env": "",
+    "utils._dynamo_device": "",
+    "contrib.module.channel_shuffle": "ChannelShuffle",
+    "contrib.module.drop_path": "NpuDropPath",
+    "contrib.module.ensemble_dropout": "NpuFairseqDropout NpuCachedDropout NpuPreGenDropout",
+    "contrib.module._ensemble_dropout": "NpuPreGenDropout _PreGenDropoutTask",
+    "contrib.module.multihead_attention": "MultiheadAttention _MHAConfig _NpuLinear _quant_noise",
+    "contrib.function._matmul_transpose": "MatmulApply",
     "distributed": """is_hccl_available reinit_process_group reduce_scatter_tensor_uneven
         all_gather_into_tensor_uneven""",
     "dynamo": "",
@@ -251,8 +264,11 @@ TREE = {
 
 
 # Where the names of a module of TREE are, if not here: these are loaded only when a program asks for them.
-_WHERE = {"contrib": "contrib", "contrib.module": "contrib", "contrib.function": "contrib",
-          "npu._sanitizer": "sanitizer", "npu._stream_check": "sanitizer", "utils._npu_trace": "sanitizer"}  # fmt: skip
+_WHERE = {"npu._sanitizer": "sanitizer", "npu._stream_check": "sanitizer", "utils._npu_trace": "sanitizer",
+          "utils.affinity": "host", "utils._error_code": "host", "utils.flops_count": "host",
+          **dict.fromkeys([name for name in TREE if name.startswith("contrib")], "contrib")}  # fmt: skip
+# Modules that are one of ours as it is: what a program changes in it counts.
+_WHOLE = {"utils.collect_env": "collect_env", "utils._dynamo_device": "dynamo_device"}
 
 
 def _contents(rest: str) -> dict[str, object]:
@@ -281,8 +297,14 @@ class Modules(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         use = messages.text(f"device.module.{part}") if messages.has(f"device.module.{part}") else ""
         raise ModuleNotFoundError(messages.text("device.torch_npu_module", name=name, instead=use).strip(), name=name)
 
+    def create_module(self, spec):
+        rest = spec.name.partition(".")[2]
+        return importlib.import_module(f"labkit.device.modules.{_WHOLE[rest]}") if rest in _WHOLE else None
+
     def exec_module(self, module: types.ModuleType) -> None:
-        rest = module.__name__.partition(".")[2]
+        rest = module.__spec__.name.partition(".")[2]
+        if rest in _WHOLE:
+            return
         if rest == "contrib.transfer_to_npu":
             from labkit.device import transfer
 

@@ -135,6 +135,9 @@ def _stand_in(npu: types.ModuleType) -> None:
     npu.__path__ = []  # a package there as well
     sys.modules["torch_npu._C"] = module._C = _inside(npu)
     sys.modules.update({"torch_npu": module, "torch_npu.npu": npu, "torch.npu": npu})
+    for inner in ("autocast_mode", "common", "grad_scaler"):
+        sys.modules[f"torch_npu.npu.amp.{inner}"] = getattr(npu.amp, inner)
+    npu.amp.__path__ = []
     for inner in ("amp", "backends", "graphs", "memory", "mstx", "random", "streams", "utils"):
         sys.modules.update({f"torch_npu.npu.{inner}": getattr(npu, inner), f"torch.npu.{inner}": getattr(npu, inner)})
 
@@ -144,6 +147,7 @@ def _inside(npu: types.ModuleType) -> types.ModuleType:
     import torch
 
     from labkit.device import devices, fused, memory, names, streams
+    from labkit.device.modules import host
 
     def empty_strided(size, stride, dtype) -> torch.Tensor:
         return torch.empty_strided(size, stride, dtype=dtype, device="npu")
@@ -162,6 +166,9 @@ def _inside(npu: types.ModuleType) -> types.ModuleType:
         _weak_ref_tensor=weak,
         _mstx=streams.marks,
         _npurt=memory.npurt,
+        _npu_set_thread_affinity=host.bind,
+        _npu_reset_thread_affinity=host.unbind,
+        _npu_getCurrentRawStream=lambda device: npu.current_stream(device).npu_stream,
         _npu_getDeviceCount=devices.device_count,
         _npu_getDevice=devices.current_device,
         _npu_get_soc_version=lambda: npu.get_soc_version(),

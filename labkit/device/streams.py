@@ -108,6 +108,14 @@ class Event(torch.Event):
         """The event as a number, as C++ sees it."""
         return self.event_id
 
+    def recorded_time(self) -> int:
+        """Modelled nanoseconds since the clock's zero at which the device came to it; waits for it."""
+        at = lib().lab_event_time(self.event_id)
+        if at < 0:
+            raise RuntimeError("The event must be recorded before its time is asked for.")
+        lib().lab_event_synchronize(self.event_id)
+        return int(at)
+
     def elapsed_time(self, end_event: "Event") -> float:
         """Modelled milliseconds of device time between two recorded events; waits for both, as torch_npu does.
 

@@ -87,6 +87,8 @@ def apply() -> None:
         _replace(importlib.import_module(f"torch.cuda.{name}"), getattr(npu, name))
     torch.cuda.CUDAGraph = torch.cuda.graphs.CUDAGraph = npu.NPUGraph
     torch.cuda.nvtx = npu.nvtx
+    for name in ("autocast_mode", "common", "grad_scaler"):
+        setattr(torch.cuda.amp, name, getattr(npu.amp, name))
     _profiler()
     torch.cuda.DoubleTensor = npu.FloatTensor  # torch_npu has it so: the card computes no double
     for path, names in TABLE.items():
@@ -101,6 +103,7 @@ def apply() -> None:
     torch.get_autocast_gpu_dtype = lambda: torch.get_autocast_dtype("npu")
     torch.set_autocast_gpu_dtype = lambda dtype: torch.set_autocast_dtype("npu", dtype)
     torch.serialization.register_package(5, lambda storage: None, _saved_on_cuda)
+    _of_profile(torch.autograd.profiler_util.Kernel)
     torch.jit.script = lambda obj=None, *args, **kwargs: obj
     torch.jit.script_method = lambda fn: fn
     after_import("torch.distributed.distributed_c10d", _hccl)
@@ -223,6 +226,14 @@ def _profiler() -> None:
         setattr(torch.profiler, name, getattr(real, name))
     torch.profiler.profile = profile
     torch.profiler.ProfilerActivity = real.ProfilerActivity
+
+
+def _of_profile(kernel: type) -> None:
+    """A named tuple that says which device a kernel ran on."""
+    made = kernel.__new__
+    kernel.__new__ = lambda cls, *args, **kwargs: made(
+        cls, *map(_translated, args), **{k: _translated(v) for k, v in kwargs.items()}
+    )
 
 
 def _saved_on_cuda(storage, location: str):

@@ -33,6 +33,27 @@ struct MemoryStats {
     uint64_t requested_peak = 0, blocks_peak = 0, segments_peak = 0;
 };
 
+// The same by pool, as PyTorch's allocators count: a number now, its highest, and all that came and went.
+struct Count {
+    int64_t current = 0, peak = 0, allocated = 0, freed = 0;
+    void add(size_t n) {
+        current += int64_t(n);
+        allocated += int64_t(n);
+        peak = std::max(peak, current);
+    }
+    void sub(size_t n) {
+        current -= int64_t(n);
+        freed += int64_t(n);
+    }
+};
+struct PoolCounts {  // the order is library.py's; each: all, small pool, large pool
+    enum What { Blocks, Segments, Active, Split, Bytes, Reserved, ActiveBytes, SplitBytes, Requested, kWhats };
+    Count counts[kWhats][3];
+    uint64_t retries = 0, ooms = 0;
+    uint64_t reserved() const { return uint64_t(counts[Reserved][0].current); }
+    MemoryStats stats() const;
+};
+
 struct BlockInfo {
     char* base;
     size_t bytes;  // as asked for
@@ -162,7 +183,9 @@ public:
     bool find(const void* p, BlockInfo& info) const;
 
     MemoryStats stats(int device) const;
+    PoolCounts counts(int device) const;
     void reset_peak(int device);
+    void reset_accumulated(int device);
     void empty_cache();
     std::vector<BlockState> blocks(int device) const;  // by address
 
@@ -197,12 +220,15 @@ private:
     struct Device {
         std::map<int, std::pair<Pool, Pool>> pools;  // by stream: small, large
         std::vector<Waiting> waiting;
-        MemoryStats stats;
+        PoolCounts counts;
         double fraction = 1.0;
     };
 
     Pool& pool_of(Device& device, int stream, bool small);
-    void count(Device& device, const Block& block);
+    void count(const Block& block);
+    void tally(PoolCounts::What what, PoolCounts::What bytes, const Block& block, int by);
+    void shelve(Block* block);  // into its pool's free blocks, or out of them
+    void unshelve(Block* block);
     void release(Block* block);
     void release_waiting(Device& device, double now);
     Block* take(Pool& pool, size_t size);

@@ -9,6 +9,16 @@ import math
 import torch
 from torch import nn
 
+from labkit.device.modules.drawn import (  # noqa: F401  (names of torch_npu.contrib.module)
+    MultiheadAttention,
+    NpuDropPath,
+    NpuPreGenDropout,
+    _MHAConfig,
+    _NpuLinear,
+    _PreGenDropoutTask,
+    _quant_noise,
+)
+
 # ---- torch_npu.contrib.module
 
 
@@ -35,30 +45,12 @@ class NpuCachedDropout(nn.Dropout):
         pass
 
 
-NpuFairseqDropout = NpuPreGenDropout = NpuCachedDropout
+NpuFairseqDropout = NpuCachedDropout
 
 
 class DropoutWithByteMask(nn.Dropout):
     def __init__(self, p=0.5, inplace=False, max_seed=2**10 - 1):
         super().__init__(p, inplace)
-
-
-class NpuDropPath(nn.Module):
-    """Leaves whole samples out."""
-
-    def __init__(self, drop_prob=None):
-        super().__init__()
-        self.drop_prob, self.keep_prob = drop_prob, 1 - drop_prob
-
-    def forward(self, x):
-        if not self.drop_prob or not self.training:
-            return x
-        kept = x.new_empty((x.shape[0],) + (1,) * (x.ndim - 1)).bernoulli_(self.keep_prob)
-        return x.div(self.keep_prob) * kept
-
-    @classmethod
-    def enable_droppath_ensemble(cls, model) -> None:
-        pass
 
 
 class ChannelShuffle(nn.Module):
@@ -157,7 +149,51 @@ class LinearQuant(nn.Module):
 
 LinearA8W8Quant = LinearQuant
 
+
+class LinearWeightQuant(nn.Module):
+    """A linear layer whose weights alone are quantised: torch_npu.npu_weight_quant_batchmatmul."""
+
+    def __init__(self, in_features, out_features, bias=True, device=None, dtype=None, antiquant_offset=False,
+                 quant_scale=False, quant_offset=False, antiquant_group_size=0, inner_precise=0,
+                 weight_dtype=None):  # fmt: skip
+        super().__init__()
+        self.antiquant_group_size, self.inner_precise = antiquant_group_size, inner_precise
+        self.weight_dtype = weight_dtype
+        self.weight = nn.Parameter(torch.empty(out_features, in_features, device=device), False)
+        wanted = {"antiquant_scale": True, "antiquant_offset": antiquant_offset, "quant_scale": quant_scale,
+                  "quant_offset": quant_offset, "bias": bias}  # fmt: skip
+        for name, there in wanted.items():
+            value = nn.Parameter(torch.empty(out_features, device=device), False) if there else None
+            self.register_parameter(name, value)
+
+    def forward(self, x):
+        import torch_npu
+
+        scale, offset = (
+            t if t is None or t.dim() < 2 else t.transpose(-1, -2)
+            for t in (self.antiquant_scale, self.antiquant_offset)
+        )
+        more = {} if self.weight_dtype is None else {"weight_dtype": self.weight_dtype}
+        return torch_npu.npu_weight_quant_batchmatmul(
+            x, self.weight.transpose(-1, -2), scale, offset, self.quant_scale, self.quant_offset, self.bias,
+            self.antiquant_group_size, self.inner_precise, **more)  # fmt: skip
+
+
 # ---- torch_npu.contrib.function
+
+
+class MatmulApply(torch.autograd.Function):
+    """tensor1 @ tensor2.transpose(-2, -1), of tensors of one batch."""
+
+    @staticmethod
+    def forward(ctx, tensor1, tensor2):
+        ctx.save_for_backward(tensor1, tensor2)
+        return tensor1 @ tensor2.transpose(-2, -1)
+
+    @staticmethod
+    def backward(ctx, grad):
+        tensor1, tensor2 = ctx.saved_tensors
+        return grad @ tensor2, grad.transpose(-2, -1) @ tensor1
 
 
 def roll(input1, shifts, dims):
