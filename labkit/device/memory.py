@@ -144,7 +144,14 @@ def reset_peak_memory_stats(device=None) -> None:
     lib().lab_reset_peak(index(device))
 
 
-reset_max_memory_allocated = reset_max_memory_cached = reset_peak_memory_stats
+def reset_max_memory_allocated(device=None) -> None:
+    reset_peak_memory_stats(device)
+
+
+def reset_max_memory_cached(device=None) -> None:
+    reset_peak_memory_stats(device)
+
+
 memory_cached, max_memory_cached = memory_reserved, max_memory_reserved  # their names of before
 
 

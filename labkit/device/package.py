@@ -309,6 +309,7 @@ class Modules(importlib.abc.MetaPathFinder, importlib.abc.Loader):
             from labkit.device import transfer
 
             transfer.apply()
+            module.__dict__.update({name: getattr(transfer, name) for name in transfer.NAMES})
             return
         there: dict | str = TREE
         if (part := rest.partition(".")[0]) in PROVIDERS:

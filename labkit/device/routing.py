@@ -319,18 +319,20 @@ def _overlap(a, b, mode: int, extra: float, eps: float = 0.0):
     return common, (area[1] if mode else area[0] + area[1] - common) + eps
 
 
-def _boxes_against(extra: float):
+def _boxes_against(above: float):
+    """Of boxes in pixels; the 0.001 of torch_npu.contrib's documentation, which keeps a division by nothing away."""
+
     def iou(bboxes, gtboxes, mode=0):
         a = [c.unsqueeze(0) for c in bboxes.float().unbind(-1)]
         b = [c.unsqueeze(1) for c in gtboxes.float().unbind(-1)]
-        common, whole = _overlap(a, b, mode, extra)
-        return (common / whole.clamp_min(1e-9)).to(bboxes.dtype)
+        common, whole = _overlap(a, b, mode, 0.0, 0.001)
+        return ((common + above) / whole).to(bboxes.dtype)
 
     return iou
 
 
-defines("npu_iou(Tensor bboxes, Tensor gtboxes, int mode=0) -> Tensor")(_boxes_against(0.0))
-defines("npu_ptiou(Tensor bboxes, Tensor gtboxes, int mode=0) -> Tensor")(_boxes_against(1.0))
+defines("npu_iou(Tensor bboxes, Tensor gtboxes, int mode=0) -> Tensor")(_boxes_against(0.001))
+defines("npu_ptiou(Tensor bboxes, Tensor gtboxes, int mode=0) -> Tensor")(_boxes_against(0.0))
 
 
 def _pairs(self, gtboxes, trans, is_cross):

@@ -28,6 +28,11 @@ class Stream(torch.Stream):
             )
         return super().__new__(cls, torch.device("npu", existing(device)), priority=priority)
 
+    @staticmethod
+    def priority_range():
+        """Raises RuntimeError, as torch_npu does."""
+        raise RuntimeError("NPU does not support Stream.priority_range() currently.")
+
     def record_event(self, event: "Event | None" = None) -> "Event":
         """Records `event` (a new one by default) behind the work issued so far, and returns it."""
         event = Event() if event is None else event

@@ -400,8 +400,16 @@ def ciou(a, b, *_, **__):
     return (iou - alpha * v)[None]
 
 
-case("npu_iou", boxes(5, 30), boxes(3, 32))(lambda a, b: (lambda c: c[0] / c[1])(compared(a[None], b[:, None])))
-case("npu_ptiou", boxes(5, 30), boxes(3, 32))(lambda a, b: (lambda c: c[0] / c[1])(compared(a[None], b[:, None], 1.0)))
+def against(above):  # the formulas are those of torch_npu.contrib's documentation
+    def iou(a, b):
+        common, union, *_ = compared(a[None], b[:, None])
+        return (common + above) / (union + 0.001)
+
+    return iou
+
+
+case("npu_iou", boxes(5, 30), boxes(3, 32))(against(0.001))
+case("npu_ptiou", boxes(5, 30), boxes(3, 32))(against(0.0))
 case("npu_giou", spread(5, 34), spread(5, 36), True, gradient=True)(giou)
 case("npu_diou", spread(5, 34), spread(5, 36), True, gradient=True)(diou)
 case("npu_ciou", spread(5, 34), spread(5, 36), True, False, gradient=True)(ciou)

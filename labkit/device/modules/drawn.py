@@ -32,8 +32,8 @@ class _PreGenDropoutTask:
 
 
 class NpuPreGenDropout(nn.Dropout):
-    """Dropout of a model that enable_dropout_ensemble() was called for: masks come from a stream of their own. On a card
-    those of a step are drawn together. forward() takes a tensor, or [shape, dtype, device] and returns the mask."""
+    """Dropout of a model that enable_dropout_ensemble() was called for: masks come from their own stream, on a card
+    those of a step together. forward() takes a tensor, or [shape, dtype, device] and returns the mask."""
 
     prob: set[float] = set()
     task_dict: dict[float, _PreGenDropoutTask] = {}
