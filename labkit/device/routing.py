@@ -27,8 +27,8 @@ def _bmm_v2(self, mat2, output_sizes):
 def _product(x, weight, bias, scale, offset, antiquant_scale, antiquant_offset, per_token_scale):
     """One product of quantised or plain matrices, in fp32; integers exactly."""
     if antiquant_scale is not None:
-        weight = weight.float() + (0 if antiquant_offset is None else antiquant_offset.float())
-        weight = weight * antiquant_scale.float()
+        weight = weight.to(antiquant_scale.dtype)  # what the product takes is of this type, at each step
+        weight = (weight if antiquant_offset is None else weight + antiquant_offset) * antiquant_scale
     whole = not (x.is_floating_point() or weight.is_floating_point())
     y = x.double() @ weight.double() if whole else x.float() @ weight.float()
     first = bias is not None and (scale is None or bias.dtype == torch.int32)

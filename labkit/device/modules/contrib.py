@@ -56,11 +56,12 @@ class DropoutWithByteMask(nn.Dropout):
 class ChannelShuffle(nn.Module):
     def __init__(self, in_channels, groups=2, split_shuffle=True):
         super().__init__()
-        self.groups, self.split_shuffle = groups, split_shuffle
-        self.half = in_channels // groups
+        self.split_shuffle, self.half = split_shuffle, in_channels // groups
+        order = torch.arange(in_channels).view(groups, -1).t().flatten()  # in_channels: of both inputs together
+        self.register_buffer("order", order, persistent=False)
 
     def forward(self, x1, x2):
-        mixed = torch.cat([x1, x2], 1).unflatten(1, (self.groups, -1)).transpose(1, 2).flatten(1, 2)
+        mixed = torch.cat([x1, x2], 1).index_select(1, self.order.to(x1.device))
         return (mixed[:, : self.half], mixed[:, self.half :]) if self.split_shuffle else mixed
 
 
