@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import types
 
 import torch
 
@@ -41,3 +42,15 @@ class GradScaler(torch.amp.GradScaler):
 
 custom_fwd = functools.partial(torch.amp.custom_fwd, device_type="npu")
 custom_bwd = functools.partial(torch.amp.custom_bwd, device_type="npu")
+
+
+def _part(name: str, **contents) -> types.ModuleType:
+    module = types.ModuleType(f"torch_npu.npu.amp.{name}")
+    module.__dict__.update(contents, __all__=list(contents))
+    return module
+
+
+# The modules that these names stand in, as torch.cuda.amp has them.
+autocast_mode = _part("autocast_mode", autocast=autocast, custom_fwd=custom_fwd, custom_bwd=custom_bwd)
+grad_scaler = _part("grad_scaler", GradScaler=GradScaler)
+common = _part("common", amp_definitely_not_available=lambda: False)

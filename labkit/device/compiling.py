@@ -27,24 +27,9 @@ def _leave_generators(rules) -> None:
 
 
 def _add_interface(module) -> None:
-    """What Dynamo and the libraries above it ask about a device."""
-    from labkit.device import npu
+    from labkit.device.modules import dynamo_device
 
-    class Worker:
-        set_device = staticmethod(npu.set_device)
-        current_device = staticmethod(npu.current_device)
-        get_device_properties = staticmethod(npu.get_device_properties)
-
-    names = """current_device set_device device_count is_available stream current_stream set_stream synchronize
-        get_device_properties is_bf16_supported memory_allocated""".split()
-    given = {name: staticmethod(getattr(npu, name)) for name in names}
-    given |= {"Worker": Worker, "device": npu.device, "Event": npu.Event, "Stream": npu.Stream,
-              "get_raw_stream": staticmethod(lambda index=0: npu.current_stream(index).npu_stream),
-              "get_compute_capability": staticmethod(lambda device=None: npu.get_device_name(device)),
-              "is_triton_capable": staticmethod(lambda device=None: False)}  # fmt: skip
-    interface = type("NpuInterface", (module.DeviceInterface,), given)
-    for device in ("npu", *(f"npu:{i}" for i in range(npu.device_count()))):
-        module.register_interface_for_device(device, interface)
+    dynamo_device.register()
 
 
 def npu(graph, example_inputs, **options):

@@ -29,6 +29,11 @@ MEMORY_FIELDS = (
 )
 
 
+# enum What of struct PoolCounts in arena.h, in PyTorch's names
+POOL_GROUPS = """allocation segment active inactive_split allocated_bytes reserved_bytes active_bytes
+    inactive_split_bytes requested_bytes""".split()
+
+
 class Operand(ctypes.Structure):
     """struct LabOperand of capi.cpp: a tensor of an operator whose time is asked for."""
 
@@ -79,6 +84,29 @@ class Block(ctypes.Structure):
     ]
 
 
+class Watched(ctypes.Structure):
+    """struct Watched of arena.h: what has happened to memory, a stream or an event."""
+
+    _fields_ = [("what", c_uint64), ("first", c_uint64), ("second", c_uint64)]
+
+
+# enum What of arena.h
+WATCHED = (
+    "memory_allocation",
+    "memory_deallocation",
+    "record_stream",
+    "erase_stream",
+    "stream_creation",
+    "event_creation",
+    "event_deletion",
+    "event_record",
+    "event_wait",
+    "event_synchronization",
+    "stream_synchronization",
+    "device_synchronization",
+)
+
+
 _SIGNATURES = {  # name: (result, arguments)
     "lab_open": (c_int, [c_size_t, c_int]),
     "lab_error": (c_char_p, []),
@@ -110,11 +138,16 @@ _SIGNATURES = {  # name: (result, arguments)
     "lab_stream_handle": (c_size_t, [c_int, c_longlong]),
     "lab_mark_written": (None, [c_void_p]),
     "lab_memory": (c_int, [c_int, ctypes.POINTER(c_uint64), c_int]),
+    "lab_pool_counts": (c_int, [c_int, ctypes.POINTER(c_longlong)]),
+    "lab_reset_accumulated": (None, [c_int]),
     "lab_blocks": (c_long, [c_int, ctypes.POINTER(Block), c_long]),
     "lab_capacity": (c_size_t, []),
     "lab_set_memory_fraction": (None, [c_int, c_double]),
     "lab_reset_peak": (None, [c_int]),
     "lab_empty_cache": (None, []),
+    "lab_watch": (None, [c_int]),
+    "lab_watched": (c_long, [ctypes.POINTER(Watched), c_long]),
+    "lab_erase_stream": (None, [c_void_p, c_void_p]),
     "lab_host_numbers": (c_int, [c_void_p]),
     "lab_host_begin_anew": (None, [c_int]),
     "lab_host_adopt": (c_int, [c_uint64, c_uint64]),
@@ -192,6 +225,19 @@ def memory(device: int) -> dict[str, int]:
     return dict(zip(MEMORY_FIELDS, buffer))
 
 
+def pool_counts(device: int) -> dict[str, int]:
+    """ "allocation.small_pool.peak" and so on: each of POOL_GROUPS in each pool."""
+    names = [
+        f"{group}.{pool}.{kind}"
+        for group in POOL_GROUPS
+        for pool in ("all", "small_pool", "large_pool")
+        for kind in ("current", "peak", "allocated", "freed")
+    ]
+    values = (c_longlong * len(names))()
+    lib().lab_pool_counts(device, values)
+    return dict(zip(names, values))
+
+
 def records(newest: int | None = None) -> list[tuple[str, Record]]:
     """(name, record) of what the device did, oldest first: all that is kept, or so many of the newest."""
     library = lib()
@@ -212,3 +258,13 @@ def blocks(device: int) -> list[Block]:
     count = library.lab_blocks(device, None, 0)
     buffer = (Block * count)()
     return list(buffer[: library.lab_blocks(device, buffer, count)])
+
+
+def watched() -> list[tuple[str, int, int]]:
+    """What has happened since the last call, oldest first; (one of WATCHED, number, number), see arena.h."""
+    library = lib()
+    count = library.lab_watched(None, 0)
+    if not count:
+        return []
+    buffer = (Watched * count)()
+    return [(WATCHED[w.what], w.first, w.second) for w in buffer[: library.lab_watched(buffer, count)]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import ctypes
 import warnings
@@ -10,9 +11,10 @@ import torch
 
 from labkit import messages
 from labkit.device.devices import existing as index
-from labkit.device.library import blocks, lib, memory
+from labkit.device.library import blocks, lib, memory, pool_counts
 
 _fraction: dict[int, float] = {}
+_KINDS = ("current", "peak", "allocated", "freed")
 _STATES = ("inactive", "active_allocated", "active_pending_free")  # by Block.used
 
 
@@ -34,28 +36,24 @@ def max_memory_reserved(device=None) -> int:
     return memory(index(device))["reserved_peak"]
 
 
-def memory_stats(device=None) -> dict[str, int]:
-    """The statistics by PyTorch's names; of each group only ".all"."""
+def memory_stats(device=None) -> collections.OrderedDict[str, int]:
+    """The statistics by PyTorch's names, each group in all memory and by pool (blocks up to 1 MiB are small). What the
+    names say and this allocator has not is 0: oversize blocks, waiting for streams."""
     m = memory(index(device))
-    return {
-        "allocated_bytes.all.current": m["allocated"],
-        "allocated_bytes.all.peak": m["allocated_peak"],
-        "active_bytes.all.current": m["active"],
-        "active_bytes.all.peak": m["active_peak"],
-        "reserved_bytes.all.current": m["reserved"],
-        "reserved_bytes.all.peak": m["reserved_peak"],
-        "requested_bytes.all.current": m["requested"],
-        "requested_bytes.all.peak": m["requested_peak"],
-        "allocation.all.current": m["blocks"],
-        "allocation.all.peak": m["blocks_peak"],
-        "allocation.all.allocated": m["allocations"],
-        "allocation.all.freed": m["frees"],
-        "segment.all.current": m["segments"],
-        "segment.all.peak": m["segments_peak"],
+    stats = {
+        **pool_counts(index(device)),
+        **{f"oversize_{what}.{kind}": 0 for what in ("allocations", "segments") for kind in _KINDS},
+        "max_split_size": -1,
         "num_alloc_retries": m["retries"],
+        "num_device_alloc": 0,
+        "num_device_free": 0,
         "num_ooms": m["ooms"],
         "num_oom_rejections": m["ooms"],  # torch_npu's name for those that it refuses before the card does
+        "num_sync_all_streams": 0,
     }
+    segments = {kind: stats[f"segment.all.{kind}"] for kind in ("allocated", "freed")}
+    stats["num_device_alloc"], stats["num_device_free"] = segments["allocated"], segments["freed"]
+    return collections.OrderedDict(sorted(stats.items()))
 
 
 def memory_stats_as_nested_dict(device=None) -> dict:
@@ -74,13 +72,66 @@ def _nested(stats: dict[str, int]) -> dict:
     return nested
 
 
+_WIDTH = 75
+_TABLE = {
+    "allocated_bytes": "Allocated memory",
+    "active_bytes": "Active memory",
+    "requested_bytes": "Requested memory",
+    "reserved_bytes": "NPU reserved memory",
+    "inactive_split_bytes": "Non-releasable memory",
+    "allocation": "Allocations",
+    "active": "Active allocs",
+    "segment": "NPU reserved segments",
+    "inactive_split": "Non-releasable allocs",
+}
+
+
+def _bytes_as(value: int, largest: int) -> str:
+    """In the unit that suits the largest number of its group."""
+    units = ["B  ", "KiB", "MiB", "GiB", "TiB", "PiB"]
+    for unit in units:
+        if abs(largest) < 768 * 1024 or unit == units[-1]:
+            return f"{value:6d} {unit}"
+        value, largest = value // 1024, largest // 1024
+    raise AssertionError
+
+
+def _count_as(value: int, largest: int) -> str:
+    """In thousands, or millions, where the largest number of its group has more than five digits or so."""
+    for unit in " KM":
+        if abs(largest) < 750 * 1000 or unit == "M":
+            break
+        value, largest = value // 1000, largest // 1000
+    return f"{value:7d} {unit} "
+
+
 def memory_summary(device=None, abbreviated: bool = False) -> str:
-    """The main numbers as a small table, in MiB."""
-    m = memory(index(device))
-    rows = [("allocated", m["allocated"], m["allocated_peak"]), ("reserved", m["reserved"], m["reserved_peak"])]
-    lines = [f"npu:{index(device)} (simulated), MiB{'current':>14}{'peak':>12}"]
-    lines += [f"{name:<25}{now / 2**20:>12.2f}{peak / 2**20:>12.2f}" for name, now, peak in rows]
-    return "\n".join(lines)
+    """PyTorch's table of the statistics; abbreviated: without a row for each pool."""
+    stats = memory_stats(device)
+    lines = [
+        "=" * _WIDTH,
+        f" {'':16} PyTorch NPU memory summary, device ID {index(device):<18d} ",
+        "-" * _WIDTH,
+        f"  {'':9} NPU OOMs: {stats['num_ooms']:<13d} | {'':6} npuMalloc retries: {stats['num_alloc_retries']:<9d}  ",
+        "=" * _WIDTH,
+        "        Metric         | Cur Usage  | Peak Usage | Tot Alloc  | Tot Freed  ",
+    ]
+    pools = {"all": None, "large_pool": "      from large pool", "small_pool": "      from small pool"}
+    groups = {f"{group}.": (title, _bytes_as if group.endswith("bytes") else _count_as)
+              for group, title in _TABLE.items()}  # fmt: skip
+    groups |= {"oversize_allocations": ("Oversize allocations", _count_as),
+               "oversize_segments": ("Oversize NPU segments", _count_as)}  # fmt: skip
+    for group, (title, written) in groups.items():
+        lines.append("-" * _WIDTH)
+        of_pools = {group: title}
+        if group.endswith("."):
+            of_pools = {f"{group}{pool}": name or title for pool, name in pools.items()}
+        whole = [stats[f"{next(iter(of_pools))}.{kind}"] for kind in _KINDS]
+        for prefix, name in list(of_pools.items())[: 1 if abbreviated else None]:
+            values = [written(stats[f"{prefix}.{kind}"], most) for kind, most in zip(_KINDS, whole)]
+            lines.append(f" {name:<21} | {' | '.join(values)} ")
+    lines.append("=" * _WIDTH)
+    return "|" + "|\n|".join(lines) + "|\n"
 
 
 def mem_get_info(device=None) -> tuple[int, int]:
@@ -93,12 +144,20 @@ def reset_peak_memory_stats(device=None) -> None:
     lib().lab_reset_peak(index(device))
 
 
-reset_max_memory_allocated = reset_max_memory_cached = reset_peak_memory_stats
+def reset_max_memory_allocated(device=None) -> None:
+    reset_peak_memory_stats(device)
+
+
+def reset_max_memory_cached(device=None) -> None:
+    reset_peak_memory_stats(device)
+
+
 memory_cached, max_memory_cached = memory_reserved, max_memory_reserved  # their names of before
 
 
 def reset_accumulated_memory_stats(device=None) -> None:
-    """The simulated device keeps its counts since the start; accepted for the sake of programs that call it."""
+    """Counts anew what was allocated and freed, and how often memory ran out."""
+    lib().lab_reset_accumulated(index(device))
 
 
 def empty_cache() -> None:

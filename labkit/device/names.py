@@ -67,7 +67,7 @@ _INSTEAD = {
     "dump": "finalize_dump init_dump set_aoe set_dump",
     "profile": "utilization",
     "secret": "obfuscation_calculate obfuscation_finalize obfuscation_initialize",
-    "internal": """CubeMathType ErrCode autocast_utils current_blas_handle deterministic npu_config prof_error
+    "internal": """CubeMathType ErrCode autocast_utils deterministic npu_config prof_error
         pta_error""",
 }
 

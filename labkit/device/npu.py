@@ -95,6 +95,7 @@ from labkit.device.switches import (
     clear_npu_overflow_flag,
     config,
     conv,
+    current_blas_handle,
     disable_deterministic_with_backward,
     enable_deterministic_with_backward,
     enable_flash_sdp,
@@ -142,6 +143,7 @@ __all__ = [
     "clear_npu_overflow_flag",
     "config",
     "conv",
+    "current_blas_handle",
     "current_device",
     "current_stream",
     "default_stream",
@@ -279,7 +281,10 @@ def synchronize(device=None) -> None:
 
 
 def can_device_access_peer(device_id, peer_device_id) -> bool:
-    return existing(device_id, AssertionError) != existing(peer_device_id, AssertionError)
+    for number, what in ((device_id, "device id"), (peer_device_id, "peer device id")):
+        if not 0 <= index(number) < device_count():
+            raise AssertionError(f"Invalid {what}: {number}; this process has {device_count()}")
+    return index(device_id) != index(peer_device_id)
 
 
 class _Properties:
@@ -295,7 +300,9 @@ class _Properties:
         self.L2_cache_size = int(table["memory"]["l2"])
         # as torch_npu fills what programs for CUDA ask for
         self.multi_processor_count = self.vector_core_num
-        self.major, self.minor = None, None
+        for name in """major minor is_multi_gpu_board is_integrated max_threads_per_multi_processor warp_size
+                regs_per_multiprocessor gcnArchName""".split():
+            setattr(self, name, None)
         self.uuid = uuid.uuid5(uuid.NAMESPACE_DNS, f"labkit-{chip}-{device}")
 
     def __repr__(self) -> str:

@@ -23,6 +23,7 @@ from labkit.device.distributed import (  # noqa: F401  (names of torch_npu.distr
     reinit_process_group,
 )
 from labkit.device.import_hook import PROVIDERS
+from labkit.device.modules import host
 from labkit.device.names import use
 from labkit.device.switches import (  # noqa: F401  (names of torch_npu.utils)
     FlopsCounter,
@@ -212,222 +213,13 @@ class NpuFusedBertAdam(NpuFusedOptimizerBase):
         p.sub_(move, alpha=rate)
 
 
-# ---- torch_npu.contrib.module
-
-
-class Mish(nn.Mish):
-    pass
-
-
-class SiLU(nn.SiLU):
-    pass
-
-
-Swish = SiLU
-
-
-class NpuCachedDropout(nn.Dropout):
-    """Dropout; on a card the masks of a step are drawn together, on a stream of their own."""
-
-    def __init__(self, p, module_name=None):
-        super().__init__(p)
-        self.module_name = module_name
-
-    @classmethod
-    def enable_dropout_ensemble(cls, model) -> None:
-        pass
-
-
-NpuFairseqDropout = NpuPreGenDropout = NpuCachedDropout
-
-
-class DropoutWithByteMask(nn.Dropout):
-    def __init__(self, p=0.5, inplace=False, max_seed=2**10 - 1):
-        super().__init__(p, inplace)
-
-
-class NpuDropPath(nn.Module):
-    """Leaves whole samples out."""
-
-    def __init__(self, drop_prob=None):
-        super().__init__()
-        self.drop_prob, self.keep_prob = drop_prob, 1 - drop_prob
-
-    def forward(self, x):
-        if not self.drop_prob or not self.training:
-            return x
-        kept = x.new_empty((x.shape[0],) + (1,) * (x.ndim - 1)).bernoulli_(self.keep_prob)
-        return x.div(self.keep_prob) * kept
-
-    @classmethod
-    def enable_droppath_ensemble(cls, model) -> None:
-        pass
-
-
-class ChannelShuffle(nn.Module):
-    def __init__(self, in_channels, groups=2, split_shuffle=True):
-        super().__init__()
-        self.groups, self.split_shuffle = groups, split_shuffle
-        self.half = in_channels // groups
-
-    def forward(self, x1, x2):
-        mixed = torch.cat([x1, x2], 1).unflatten(1, (self.groups, -1)).transpose(1, 2).flatten(1, 2)
-        return (mixed[:, : self.half], mixed[:, self.half :]) if self.split_shuffle else mixed
-
-
-class Focus(nn.Module):
-    """A picture's pixels by the parity of their place as channels, then a convolution (YOLOv5)."""
-
-    def __init__(self, c1, c2, k=1, s=1, p=None, g=1, act=True):
-        super().__init__()
-        self.conv = nn.Module()
-        self.conv.conv = nn.Conv2d(c1 * 4, c2, k, s, k // 2 if p is None else p, groups=g, bias=False)
-        self.conv.bn = nn.BatchNorm2d(c2)
-        self.conv.act = nn.LeakyReLU(0.1, inplace=True) if act else nn.Identity()
-
-    def forward(self, x):
-        parts = [x[..., i::2, j::2] for j in (0, 1) for i in (0, 1)]
-        return self.conv.act(self.conv.bn(self.conv.conv(torch.cat(parts, 1))))
-
-
-class LabelSmoothingCrossEntropy(nn.Module):
-    def __init__(self, num_classes=1000, smooth_factor=0.0):
-        super().__init__()
-        self.num_classes, self.smooth_factor = num_classes, smooth_factor
-
-    def forward(self, pred, target):
-        wrong = self.smooth_factor / (self.num_classes - 1)
-        goal = nn.functional.one_hot(target.long(), self.num_classes).to(pred.dtype)
-        goal = goal * (1 - self.smooth_factor - wrong) + wrong
-        return -(goal * nn.functional.log_softmax(pred, -1)).sum(-1).mean()
-
-
-class BiLSTM(nn.Module):
-    def __init__(self, input_size, hidden_size):
-        super().__init__()
-        self.lstm = nn.LSTM(input_size, hidden_size, bidirectional=True)
-
-    def forward(self, inputs):
-        return self.lstm(inputs)[0]
-
-
-class Prefetcher:
-    """Copies the next batch while the device works on this one."""
-
-    def __init__(self, loader, stream=None):
-        self.loader = iter(loader)
-        self.stream = stream or torch.npu.Stream()
-        self.preload()
-
-    def preload(self):
-        self.next_input, self.next_target = next(self.loader, (None, None))
-        if self.next_input is not None:
-            with torch.npu.stream(self.stream):
-                self.next_input = self.next_input.npu(non_blocking=True)
-                self.next_target = self.next_target.npu(non_blocking=True)
-
-    def next(self):
-        torch.npu.current_stream().wait_stream(self.stream)
-        batch = self.next_input, self.next_target
-        if batch[0] is not None:
-            self.preload()
-        return batch
-
-
-class LinearQuant(nn.Module):
-    """A linear layer of int8 weights and inputs: torch_npu.npu_quant_matmul."""
-
-    def __init__(self, in_features, out_features, *, bias=True, offset=False, pertoken_scale=False, device=None,
-                 dtype=None, output_dtype=None):  # fmt: skip
-        super().__init__()
-        self.in_features, self.out_features, self.output_dtype = in_features, out_features, output_dtype
-
-        def frozen(wanted, *shape, **how):
-            return nn.Parameter(torch.zeros(*shape, device=device, **how), False) if wanted else None
-
-        self.weight = frozen(True, out_features, in_features, dtype=torch.int8)
-        self.scale = frozen(True, out_features)
-        self.offset, self.pertoken_scale = frozen(offset, out_features), frozen(pertoken_scale, out_features)
-        self.bias = frozen(bias, out_features, dtype=torch.int32)
-
-    def forward(self, x):
-        import torch_npu
-
-        return torch_npu.npu_quant_matmul(
-            x, self.weight.transpose(-1, -2), self.scale, offset=self.offset, pertoken_scale=self.pertoken_scale,
-            bias=self.bias, output_dtype=self.output_dtype)  # fmt: skip
-
-
-LinearA8W8Quant = LinearQuant
-
-# ---- torch_npu.contrib.function
-
-
-def roll(input1, shifts, dims):
-    return torch.roll(input1, shifts, dims)
-
-
-def matmul_transpose(tensor1, tensor2):
-    return tensor1 @ tensor2.transpose(-2, -1)
-
-
-def npu_fast_condition_index_put(x, condition, value):
-    if condition.dtype != torch.bool:
-        raise TypeError("Expected condition.dtype in [torch.bool]")
-    return torch.where(condition, torch.full_like(x, value), x)
-
-
-def fuse_add_softmax_dropout(training, dropout, attn_mask, attn_scores, attn_head_size, p=0.5, dim=-1):
-    """softmax(scores / sqrt(head size) + mask), with dropout in training."""
-    scores = attn_scores / math.sqrt(attn_head_size) + attn_mask
-    return nn.functional.dropout(torch.softmax(scores, dim), p, training)
-
-
-def dropout_with_byte_mask(input1, p=0.5, training=True, inplace=False):
-    return nn.functional.dropout(input1, p, training, inplace)
-
-
-def npu_iou(boxes1, boxes2, mode="ptiou", is_normalized=False, normalized_scale=100.0):
-    """Of each box of the first list with each of the second: (N, M)."""
-    import torch_npu
-
-    if mode not in ("iou", "ptiou"):
-        raise ValueError("Expected mode in [iou, ptiou]")
-    scale = normalized_scale if is_normalized else 1.0
-    return getattr(torch_npu, f"npu_{mode}")(boxes2 * scale, boxes1 * scale)
-
-
-npu_ptiou = npu_iou
-
-
-def npu_giou(boxes1, boxes2, is_permuted=True):
-    """Of pairs of boxes (x, y, width, height), each (n, 4), or (4, n) where is_permuted is False: (n, 1)."""
-    import torch_npu
-
-    if boxes1.shape != boxes2.shape:
-        raise ValueError("Expected boxes1.shape == boxes2.shape")
-    first, second = (b.t() if is_permuted else b for b in (boxes1, boxes2))
-    return torch_npu.npu_giou(first, second, trans=True, is_cross=False)
-
-
-def npu_diou(boxes1, boxes2, trans=True, is_cross=False, mode=0):
-    import torch_npu
-
-    return torch_npu.npu_diou(boxes1, boxes2, trans, is_cross, mode)
-
-
-def npu_ciou(boxes1, boxes2, trans=True, is_cross=False, mode=0):
-    import torch_npu
-
-    return torch_npu.npu_ciou(boxes1, boxes2, trans, is_cross, mode)
-
-
 # ---- the tree
 
 _OPTIM = """NpuFusedOptimizerBase NpuFusedSGD NpuFusedAdadelta NpuFusedLamb NpuFusedAdam NpuFusedAdamW NpuFusedAdamP
     NpuFusedBertAdam NpuFusedRMSprop NpuFusedRMSpropTF"""
 _MODULE = """Mish SiLU Swish NpuCachedDropout NpuFairseqDropout NpuPreGenDropout DropoutWithByteMask NpuDropPath
-    ChannelShuffle Focus LabelSmoothingCrossEntropy BiLSTM Prefetcher LinearQuant LinearA8W8Quant"""
+    ChannelShuffle Focus LabelSmoothingCrossEntropy BiLSTM Prefetcher LinearQuant LinearA8W8Quant LinearWeightQuant
+    MultiheadAttention"""
 _FUNCTION = """roll matmul_transpose npu_fast_condition_index_put fuse_add_softmax_dropout dropout_with_byte_mask
     npu_iou npu_ptiou npu_giou npu_diou npu_ciou"""
 _MORE: dict[str, object] = {
@@ -435,8 +227,8 @@ _MORE: dict[str, object] = {
     "FastBatchNorm2d": nn.BatchNorm2d,
     "FastBatchNorm3d": nn.BatchNorm3d,
     "FastSyncBatchNorm": nn.SyncBatchNorm,
-    "set_thread_affinity": accepted,
-    "reset_thread_affinity": accepted,
+    "set_thread_affinity": host.set_thread_affinity,
+    "reset_thread_affinity": host.reset_thread_affinity,
     "set_asd_loss_scale": accepted,
     "register_asd_hook": accepted,
 }
@@ -449,11 +241,43 @@ TREE = {
     "contrib.module": f"{_MODULE} FastBatchNorm1d FastBatchNorm2d FastBatchNorm3d FastSyncBatchNorm",
     "contrib.function": _FUNCTION,
     "contrib.transfer_to_npu": "",
+    "npu._sanitizer": "SanitizerMode NPUSanitizer npu_sanitizer enable_npu_sanitizer",
+    "npu._stream_check": """CrossStreamUsage NPUTensorInfo MissingRecordStreamError NPURecordStreamHandler
+        NPUArgumentHandler NPUSanitizerDispatchMode""",
+    "utils._npu_trace": "",
+    "utils.affinity": "_set_thread_affinity _reset_thread_affinity",
+    "utils._error_code": "ErrCode pta_error ops_error dist_error graph_error prof_error",
+    "utils.flops_count": "_FlopsCounter FlopsCounter",
+    "utils.collect_env": "",
+    "utils._dynamo_device": "",
+    "contrib.module.channel_shuffle": "ChannelShuffle",
+    "contrib.module.drop_path": "NpuDropPath",
+    "contrib.module.ensemble_dropout": "NpuFairseqDropout NpuCachedDropout NpuPreGenDropout",
+    "contrib.module._ensemble_dropout": "NpuPreGenDropout _PreGenDropoutTask",
+    "contrib.module.multihead_attention": "MultiheadAttention _MHAConfig _NpuLinear _quant_noise",
+    "contrib.function._matmul_transpose": "MatmulApply",
     "distributed": """is_hccl_available reinit_process_group reduce_scatter_tensor_uneven
         all_gather_into_tensor_uneven""",
     "dynamo": "",
     "dynamo.torchair": "CompilerConfig get_npu_backend",
 }
+
+
+# Where the names of a module of TREE are, if not here: these are loaded only when a program asks for them.
+_WHERE = {"npu._sanitizer": "sanitizer", "npu._stream_check": "sanitizer", "utils._npu_trace": "sanitizer",
+          "utils.affinity": "host", "utils._error_code": "host", "utils.flops_count": "host",
+          **dict.fromkeys([name for name in TREE if name.startswith("contrib")], "contrib")}  # fmt: skip
+# Modules that are one of ours as it is: what a program changes in it counts.
+_WHOLE = {"utils.collect_env": "collect_env", "utils._dynamo_device": "dynamo_device"}
+
+
+def _contents(rest: str) -> dict[str, object]:
+    here = sys.modules[__name__]
+    if rest in _WHERE:
+        here = importlib.import_module(f"labkit.device.modules.{_WHERE[rest]}")
+    if rest == "utils._npu_trace":
+        return dict(here.trace)
+    return {n: _MORE.get(n) or getattr(here, n) for n in TREE[rest].split()}
 
 
 class Modules(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -473,20 +297,26 @@ class Modules(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         use = messages.text(f"device.module.{part}") if messages.has(f"device.module.{part}") else ""
         raise ModuleNotFoundError(messages.text("device.torch_npu_module", name=name, instead=use).strip(), name=name)
 
+    def create_module(self, spec):
+        rest = spec.name.partition(".")[2]
+        return importlib.import_module(f"labkit.device.modules.{_WHOLE[rest]}") if rest in _WHOLE else None
+
     def exec_module(self, module: types.ModuleType) -> None:
-        rest = module.__name__.partition(".")[2]
+        rest = module.__spec__.name.partition(".")[2]
+        if rest in _WHOLE:
+            return
         if rest == "contrib.transfer_to_npu":
             from labkit.device import transfer
 
             transfer.apply()
+            module.__dict__.update({name: getattr(transfer, name) for name in transfer.NAMES})
             return
         there: dict | str = TREE
         if (part := rest.partition(".")[0]) in PROVIDERS:
             provider = importlib.import_module(PROVIDERS[part])
             there, contents = provider.MODULES, provider.contents(rest)
         else:
-            here = sys.modules[__name__]
-            contents = {n: _MORE.get(n) or getattr(here, n) for n in TREE[rest].split()}
+            contents = _contents(rest)
         module.__dict__.update(contents)
         module.__all__ = contents.pop("__all__", list(contents))
 

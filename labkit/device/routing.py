@@ -27,8 +27,8 @@ def _bmm_v2(self, mat2, output_sizes):
 def _product(x, weight, bias, scale, offset, antiquant_scale, antiquant_offset, per_token_scale):
     """One product of quantised or plain matrices, in fp32; integers exactly."""
     if antiquant_scale is not None:
-        weight = weight.float() + (0 if antiquant_offset is None else antiquant_offset.float())
-        weight = weight * antiquant_scale.float()
+        weight = weight.to(antiquant_scale.dtype)  # what the product takes is of this type, at each step
+        weight = (weight if antiquant_offset is None else weight + antiquant_offset) * antiquant_scale
     whole = not (x.is_floating_point() or weight.is_floating_point())
     y = x.double() @ weight.double() if whole else x.float() @ weight.float()
     first = bias is not None and (scale is None or bias.dtype == torch.int32)
@@ -319,18 +319,20 @@ def _overlap(a, b, mode: int, extra: float, eps: float = 0.0):
     return common, (area[1] if mode else area[0] + area[1] - common) + eps
 
 
-def _boxes_against(extra: float):
+def _boxes_against(above: float):
+    """Of boxes in pixels; the 0.001 of torch_npu.contrib's documentation, which keeps a division by nothing away."""
+
     def iou(bboxes, gtboxes, mode=0):
         a = [c.unsqueeze(0) for c in bboxes.float().unbind(-1)]
         b = [c.unsqueeze(1) for c in gtboxes.float().unbind(-1)]
-        common, whole = _overlap(a, b, mode, extra)
-        return (common / whole.clamp_min(1e-9)).to(bboxes.dtype)
+        common, whole = _overlap(a, b, mode, 0.0, 0.001)
+        return ((common + above) / whole).to(bboxes.dtype)
 
     return iou
 
 
-defines("npu_iou(Tensor bboxes, Tensor gtboxes, int mode=0) -> Tensor")(_boxes_against(0.0))
-defines("npu_ptiou(Tensor bboxes, Tensor gtboxes, int mode=0) -> Tensor")(_boxes_against(1.0))
+defines("npu_iou(Tensor bboxes, Tensor gtboxes, int mode=0) -> Tensor")(_boxes_against(0.001))
+defines("npu_ptiou(Tensor bboxes, Tensor gtboxes, int mode=0) -> Tensor")(_boxes_against(0.0))
 
 
 def _pairs(self, gtboxes, trans, is_cross):

@@ -62,6 +62,8 @@ def install() -> None:
         import_hook.after_import(name, lambda module, room=room: importlib.import_module(room).touch(module))
     if os.environ.get("TORCH_TRANSFER_TO_NPU") == "1":  # as torch_npu does when it is imported
         importlib.import_module("torch_npu.contrib.transfer_to_npu")
+    if os.environ.get("TORCH_NPU_SANITIZER") == "1":
+        importlib.import_module("labkit.device.modules.sanitizer").enable_npu_sanitizer()
 
 
 def _number(name: str, default: float) -> float:
@@ -109,11 +111,11 @@ def _stand_in(npu: types.ModuleType) -> None:
     """`import torch_npu` gives a module that has torch.npu and says what it is. An unusable wheel is never imported."""
     import torch
 
-    from labkit.device import fused, import_hook, names, package
+    from labkit.device import fused, import_hook, names, package, streams
 
     module = types.ModuleType("torch_npu", "Stand-in for torch_npu: the device is simulated by labkit.")
     module.__version__ = f"{torch.__version__.split('+')[0]}+sim"
-    module.npu = npu
+    module.npu, module.erase_stream = npu, streams.erase_stream
     module.__path__ = []  # a package, so that a submodule is reported as missing by its full name
     # its loader gives this very module again: a program that began with `import torch` imports labkit while it looks
     # for torch_npu, and Python then goes by the spec that the module has by now; without a loader it makes an empty one
@@ -133,6 +135,9 @@ def _stand_in(npu: types.ModuleType) -> None:
     npu.__path__ = []  # a package there as well
     sys.modules["torch_npu._C"] = module._C = _inside(npu)
     sys.modules.update({"torch_npu": module, "torch_npu.npu": npu, "torch.npu": npu})
+    for inner in ("autocast_mode", "common", "grad_scaler"):
+        sys.modules[f"torch_npu.npu.amp.{inner}"] = getattr(npu.amp, inner)
+    npu.amp.__path__ = []
     for inner in ("amp", "backends", "graphs", "memory", "mstx", "random", "streams", "utils"):
         sys.modules.update({f"torch_npu.npu.{inner}": getattr(npu, inner), f"torch.npu.{inner}": getattr(npu, inner)})
 
@@ -142,6 +147,7 @@ def _inside(npu: types.ModuleType) -> types.ModuleType:
     import torch
 
     from labkit.device import devices, fused, memory, names, streams
+    from labkit.device.modules import host
 
     def empty_strided(size, stride, dtype) -> torch.Tensor:
         return torch.empty_strided(size, stride, dtype=dtype, device="npu")
@@ -160,6 +166,9 @@ def _inside(npu: types.ModuleType) -> types.ModuleType:
         _weak_ref_tensor=weak,
         _mstx=streams.marks,
         _npurt=memory.npurt,
+        _npu_set_thread_affinity=host.bind,
+        _npu_reset_thread_affinity=host.unbind,
+        _npu_getCurrentRawStream=lambda device: npu.current_stream(device).npu_stream,
         _npu_getDeviceCount=devices.device_count,
         _npu_getDevice=devices.current_device,
         _npu_get_soc_version=lambda: npu.get_soc_version(),

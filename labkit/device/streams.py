@@ -28,6 +28,11 @@ class Stream(torch.Stream):
             )
         return super().__new__(cls, torch.device("npu", existing(device)), priority=priority)
 
+    @staticmethod
+    def priority_range():
+        """Raises RuntimeError, as torch_npu does."""
+        raise RuntimeError("NPU does not support Stream.priority_range() currently.")
+
     def record_event(self, event: "Event | None" = None) -> "Event":
         """Records `event` (a new one by default) behind the work issued so far, and returns it."""
         event = Event() if event is None else event
@@ -108,6 +113,14 @@ class Event(torch.Event):
         """The event as a number, as C++ sees it."""
         return self.event_id
 
+    def recorded_time(self) -> int:
+        """Modelled nanoseconds since the clock's zero at which the device came to it; waits for it."""
+        at = lib().lab_event_time(self.event_id)
+        if at < 0:
+            raise RuntimeError("The event must be recorded before its time is asked for.")
+        lib().lab_event_synchronize(self.event_id)
+        return int(at)
+
     def elapsed_time(self, end_event: "Event") -> float:
         """Modelled milliseconds of device time between two recorded events; waits for both, as torch_npu does.
 
@@ -172,6 +185,11 @@ class StreamContext:
             lib().lab_set_device(device)
             self._before = None
         return False
+
+
+def erase_stream(tensor: torch.Tensor, stream: torch.Stream) -> None:
+    """torch_npu.erase_stream: takes tensor.record_stream(stream) back, where something else has waited for it."""
+    lib().lab_erase_stream(tensor.untyped_storage().data_ptr(), (stream.device_index << 32) | (stream.stream_id + 1))
 
 
 def stream(stream: Stream | None) -> StreamContext:

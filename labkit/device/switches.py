@@ -14,6 +14,7 @@ import warnings
 import torch
 
 from labkit import messages
+from labkit.device.streams import StreamContext
 
 _switch: dict[str, object] = {
     "deterministic_level": 0,
@@ -85,7 +86,12 @@ def set_option(option: dict) -> None:
 
 
 def set_op_timeout_ms(timeout: int) -> None:
-    """On hardware: after how long an operator counts as hanging. labkit.kernel(timeout=...) is for a kernel here."""
+    """On hardware: after how long an operator counts as hanging. labkit.kernel(timeout=...) is for a kernel here.
+    Raises RuntimeError for what is no 32-bit number without a sign."""
+    if timeout < 0:
+        raise RuntimeError("can't convert negative value to unsigned int")
+    if timeout >= 1 << 32:
+        raise RuntimeError("Overflow when unpacking unsigned long")
 
 
 def set_deterministic_level(level: int) -> None:
@@ -129,7 +135,8 @@ def set_sync_debug_mode(debug_mode) -> None:
     """Remembered. Which calls wait shows in labkit.device.timeline(): a copy to the host, .item(), nonzero() ..."""
     names = {"default": 0, "warn": 1, "error": 2}
     if debug_mode not in (*names, *names.values()):
-        raise RuntimeError("invalid value of debug_mode, expected one of `default`, `warn`, `error`")
+        expected = "`default`, `warn`, `error`" if isinstance(debug_mode, str) else "0,1,2"
+        raise RuntimeError(f"invalid value of debug_mode, expected one of {expected}")
     _switch["sync_debug"] = names.get(debug_mode, debug_mode)
 
 
@@ -188,6 +195,11 @@ def sdp_kernel(enable_flash: bool = True, enable_math: bool = True, enable_mem_e
     finally:
         for kind, on in before.items():
             getattr(torch._C, f"_set_sdp_use_{kind}")(on)
+
+
+def current_blas_handle() -> None:
+    """None, as torch_npu says."""
+    warnings.warn("NPU does not use blas handle.")
 
 
 def preferred_linalg_library(backend=None):
@@ -271,6 +283,7 @@ def utils() -> types.ModuleType:
     module.npu_check_overflow = npu_check_overflow
     module.get_cann_version, module._is_gte_cann_version = get_cann_version, _is_gte_cann_version
     module.set_device = lambda device: torch.npu.set_device(device)
+    module.StreamContext = StreamContext
     module.get_soc_version = lambda: torch.npu.get_soc_version()
     module.get_npu_overflow_flag, module.clear_npu_overflow_flag = get_npu_overflow_flag, clear_npu_overflow_flag
     return module
@@ -338,7 +351,7 @@ class FlopsCounter:
     def stop(self):
         if self._mode is not None:
             self._mode.__exit__(None, None, None)
-        self.__init__()
+        self._mode, self._paused_at, self._left_out = None, None, 0
 
     def pause(self):
         if self._paused_at is None:

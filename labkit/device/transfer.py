@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import functools
 import importlib
+import logging
 import sys
 from types import ModuleType
 
 import torch
 import torch.utils._device
 
+from labkit import messages
 from labkit.device import devices
 from labkit.device.import_hook import after_import
 
@@ -87,6 +89,8 @@ def apply() -> None:
         _replace(importlib.import_module(f"torch.cuda.{name}"), getattr(npu, name))
     torch.cuda.CUDAGraph = torch.cuda.graphs.CUDAGraph = npu.NPUGraph
     torch.cuda.nvtx = npu.nvtx
+    for name in ("autocast_mode", "common", "grad_scaler"):
+        setattr(torch.cuda.amp, name, getattr(npu.amp, name))
     _profiler()
     torch.cuda.DoubleTensor = npu.FloatTensor  # torch_npu has it so: the card computes no double
     for path, names in TABLE.items():
@@ -101,6 +105,7 @@ def apply() -> None:
     torch.get_autocast_gpu_dtype = lambda: torch.get_autocast_dtype("npu")
     torch.set_autocast_gpu_dtype = lambda dtype: torch.set_autocast_dtype("npu", dtype)
     torch.serialization.register_package(5, lambda storage: None, _saved_on_cuda)
+    _of_profile(torch.autograd.profiler_util.Kernel)
     torch.jit.script = lambda obj=None, *args, **kwargs: obj
     torch.jit.script_method = lambda fn: fn
     after_import("torch.distributed.distributed_c10d", _hccl)
@@ -215,14 +220,30 @@ def _profiler() -> None:
     """torch.profiler's names are torch_npu.profiler's from then on, as torch_npu's module has it."""
     real = importlib.import_module("torch_npu.profiler")
 
-    def profile(*args, experimental_config=None, **kwargs):
-        own = isinstance(experimental_config, real._ExperimentalConfig)
-        return real.profile(*args, experimental_config=experimental_config if own else None, **kwargs)
-
     for name in ("schedule", "tensorboard_trace_handler", "ProfilerAction"):
         setattr(torch.profiler, name, getattr(real, name))
-    torch.profiler.profile = profile
+    torch.profiler.profile = _wrapper_profiler(real.profile)
     torch.profiler.ProfilerActivity = real.ProfilerActivity
+
+
+def _wrapper_profiler(profile):
+    """Without an experimental_config of CUDA's."""
+    own = importlib.import_module("torch_npu.profiler")._ExperimentalConfig
+
+    @functools.wraps(profile)
+    def called(*args, **kwargs):
+        if not isinstance(kwargs.get("experimental_config", None), (own, type(None))):
+            logging.warning(messages.text("device.config_of_cuda"))
+            del kwargs["experimental_config"]
+        return profile(*args, **kwargs)
+
+    return called
+
+
+def _of_profile(kernel: type) -> None:
+    """A named tuple that says which device a kernel ran on."""
+    made = kernel.__new__
+    kernel.__new__ = lambda cls, name, device, duration: made(cls, name, _translated(device), duration)
 
 
 def _saved_on_cuda(storage, location: str):
@@ -236,7 +257,28 @@ def _saved_on_cuda(storage, location: str):
 def _hccl(module: ModuleType) -> None:
     for where in (module, torch.distributed):
         where.is_nccl_available = lambda: True
-    module.Backend.default_device_backend_map.pop("cuda", None)
+    _del_nccl_device_backend_map()
+
+
+def _del_nccl_device_backend_map() -> None:
+    getattr(torch.distributed.Backend, "default_device_backend_map", {}).pop("cuda", None)
+
+
+def _wrapper_cuda(function):
+    """The function, with "npu" for "cuda" in the arguments that say a device, and "hccl" for "nccl"."""
+    return _on_npu(function, function.__name__)
+
+
+_wrapper_hccl = _wrapper_cuda
+
+
+def _replace_cuda_to_npu_in_dict(device_dict: dict) -> dict:
+    return _translated(device_dict)
+
+
+NAMES = (
+    "_del_nccl_device_backend_map _replace_cuda_to_npu_in_dict _wrapper_cuda _wrapper_hccl _wrapper_profiler".split()
+)
 
 
 def _no_cuda(module: ModuleType) -> None:

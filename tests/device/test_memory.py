@@ -316,7 +316,7 @@ def test_streams_and_books_of_two_devices():
     code = """
 import labkit.device as device, torch
 for d in (0, 1):
-    begun = {k: v for k, v in torch.npu.memory_stats(d).items() if v}
+    begun = {k: v for k, v in torch.npu.memory_stats(d).items() if v and k != "max_split_size"}  # that is a setting
     assert not begun, f"before anything was allocated on {d}: {begun}"
 first = torch.ones(3, device="npu")
 books = torch.npu.memory_stats(0)

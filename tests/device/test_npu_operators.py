@@ -360,13 +360,13 @@ def boxes(n, seed):
     return torch.cat([at, at + size], 1)
 
 
-def compared(a, b, extra=0.0):
+def compared(a, b):
     """(intersection, union, area of the box around both, squared distance of centres, squared diagonal of that box)"""
     (ax, ay, aX, aY), (bx, by, bX, bY) = a.unbind(-1), b.unbind(-1)
-    common = torch.relu(torch.minimum(aX, bX) - torch.maximum(ax, bx) + extra) * torch.relu(
-        torch.minimum(aY, bY) - torch.maximum(ay, by) + extra
-    )
-    union = (aX - ax + extra) * (aY - ay + extra) + (bX - bx + extra) * (bY - by + extra) - common
+    common = (torch.minimum(aX, bX) - torch.maximum(ax, bx)).relu() * (
+        torch.minimum(aY, bY) - torch.maximum(ay, by)
+    ).relu()
+    union = (aX - ax) * (aY - ay) + (bX - bx) * (bY - by) - common
     w, h = torch.maximum(aX, bX) - torch.minimum(ax, bx), torch.maximum(aY, bY) - torch.minimum(ay, by)
     apart = ((aX + ax) / 2 - (bX + bx) / 2) ** 2 + ((aY + ay) / 2 - (bY + by) / 2) ** 2
     return common, union, w * h, apart, w * w + h * h
@@ -400,8 +400,9 @@ def ciou(a, b, *_, **__):
     return (iou - alpha * v)[None]
 
 
-case("npu_iou", boxes(5, 30), boxes(3, 32))(lambda a, b: (lambda c: c[0] / c[1])(compared(a[None], b[:, None])))
-case("npu_ptiou", boxes(5, 30), boxes(3, 32))(lambda a, b: (lambda c: c[0] / c[1])(compared(a[None], b[:, None], 1.0)))
+for name, e in (("npu_iou", 0.001), ("npu_ptiou", 0.0)):  # the formulas of torch_npu.contrib's documentation
+    sums = lambda a, b, e=e: map(torch.add, compared(a[None], b[:, None]), (e, 0.001))  # noqa: E731
+    case(name, boxes(5, 30), boxes(3, 32))(lambda a, b, sums=sums: torch.div(*sums(a, b)))
 case("npu_giou", spread(5, 34), spread(5, 36), True, gradient=True)(giou)
 case("npu_diou", spread(5, 34), spread(5, 36), True, gradient=True)(diou)
 case("npu_ciou", spread(5, 34), spread(5, 36), True, False, gradient=True)(ciou)

@@ -148,25 +148,28 @@ public:
     c10::CachingDeviceAllocator::DeviceStats getDeviceStats(c10::DeviceIndex device) override {
         const MemoryStats s = arena().stats(known(device));
         c10::CachingDeviceAllocator::DeviceStats out;
-        out.allocated_bytes[0].current = int64_t(s.allocated);
-        out.allocated_bytes[0].peak = int64_t(s.allocated_peak);
-        out.reserved_bytes[0].current = int64_t(s.reserved);
-        out.reserved_bytes[0].peak = int64_t(s.reserved_peak);
-        out.active_bytes[0].current = int64_t(s.active);
-        out.active_bytes[0].peak = int64_t(s.active_peak);
-        out.requested_bytes[0].current = int64_t(s.requested);
-        out.requested_bytes[0].peak = int64_t(s.requested_peak);
-        out.allocation[0].current = int64_t(s.blocks);
-        out.allocation[0].peak = int64_t(s.blocks_peak);
-        out.allocation[0].allocated = int64_t(s.allocations);
-        out.allocation[0].freed = int64_t(s.frees);
-        out.segment[0].current = int64_t(s.segments);
-        out.segment[0].peak = int64_t(s.segments_peak);
+        const PoolCounts by_pool = arena().counts(known(device));
+        c10::CachingAllocator::StatArray* const to[] = {
+            &out.allocation,      &out.segment,        &out.active,       &out.inactive_split,
+            &out.allocated_bytes, &out.reserved_bytes, &out.active_bytes, &out.inactive_split_bytes,
+            &out.requested_bytes};
+        for (int what = 0; what < PoolCounts::kWhats; ++what)
+            for (int pool = 0; pool < 3; ++pool) {
+                const Count& c = by_pool.counts[what][pool];
+                auto& stat = (*to[what])[size_t(pool)];
+                stat.current = c.current;
+                stat.peak = c.peak;
+                stat.allocated = c.allocated;
+                stat.freed = c.freed;
+            }
+        out.num_device_alloc = out.segment[0].allocated;
+        out.num_device_free = out.segment[0].freed;
+        out.max_split_size = -1;  // without a limit, as PyTorch's table has it
         out.num_alloc_retries = int64_t(s.retries);
         out.num_ooms = int64_t(s.ooms);
         return out;
     }
-    void resetAccumulatedStats(c10::DeviceIndex) override {}
+    void resetAccumulatedStats(c10::DeviceIndex device) override { arena().reset_accumulated(known(device)); }
     void resetPeakStats(c10::DeviceIndex device) override { arena().reset_peak(known(device)); }
 #if LABKIT_TORCH >= 210
     std::pair<size_t, size_t> getMemoryInfo(c10::DeviceIndex device) override {

@@ -112,18 +112,32 @@ Arena::Pool& Arena::pool_of(Device& device, int stream, bool small) {
     return small ? few : many;
 }
 
+void Arena::tally(PoolCounts::What what, PoolCounts::What bytes, const Block& block, int by) {
+    PoolCounts& counts = pools_[size_t(block.device)].counts;
+    for (const int pool : {0, block.pool->small ? 1 : 2}) {
+        Count &number = counts.counts[what][pool], &sum = counts.counts[bytes][pool];
+        by > 0 ? number.add(1) : number.sub(1);
+        by > 0 ? sum.add(block.size) : sum.sub(block.size);
+        if (what != PoolCounts::Blocks) continue;
+        Count& requested = counts.counts[PoolCounts::Requested][pool];
+        by > 0 ? requested.add(block.asked) : requested.sub(block.asked);
+    }
+}
+
+void Arena::shelve(Block* block) {
+    block->pool->free.insert(block);
+    if (block->prev || block->next) tally(PoolCounts::Split, PoolCounts::SplitBytes, *block, 1);
+}
+
+void Arena::unshelve(Block* block) {
+    if (block->pool->free.erase(block) && (block->prev || block->next))
+        tally(PoolCounts::Split, PoolCounts::SplitBytes, *block, -1);
+}
+
 // The block is a tensor's from now on.
-void Arena::count(Device& device, const Block& block) {
-    MemoryStats& s = device.stats;
-    s.allocated += block.size;
-    s.allocated_peak = std::max(s.allocated_peak, s.allocated);
-    s.active += block.size;
-    s.active_peak = std::max(s.active_peak, s.active);
-    s.requested += block.asked;
-    s.requested_peak = std::max(s.requested_peak, s.requested);
-    ++s.blocks;
-    s.blocks_peak = std::max(s.blocks_peak, s.blocks);
-    ++s.allocations;
+void Arena::count(const Block& block) {
+    tally(PoolCounts::Blocks, PoolCounts::Bytes, block, 1);
+    tally(PoolCounts::Active, PoolCounts::ActiveBytes, block, 1);
     tell(block, false);
 }
 
@@ -143,7 +157,7 @@ void* Arena::allocate(size_t bytes, int index, int stream, bool counted) {
     block->written = false;
     block->asked = bytes;
     used_.emplace(block->start, block);
-    if (counted) count(device, *block);
+    if (counted) count(*block);
     return block->start;
 }
 
@@ -156,11 +170,7 @@ void Arena::free(void* p) {
     used_.erase(it);
     Device& device = pools_[size_t(block->device)];
     if (block->counted) {
-        MemoryStats& s = device.stats;
-        s.allocated -= block->size;
-        s.requested -= block->asked;
-        --s.blocks;
-        ++s.frees;
+        tally(PoolCounts::Blocks, PoolCounts::Bytes, *block, -1);
         tell(*block, true);
     }
     double until = 0;
@@ -172,7 +182,18 @@ void Arena::free(void* p) {
 
 void Arena::record_stream(const void* p, int stream) {
     std::lock_guard<std::mutex> lock(mutex_);
-    if (Block* block = at(p); block && block->pool->stream != stream) block->users.insert(stream);
+    Block* block = at(p);
+    if (!block) return;
+    watch().note(Watched::RecordStream, block->start, stream_number(block->device, stream));
+    if (block->pool->stream != stream) block->users.insert(stream);
+}
+
+void Arena::erase_stream(const void* p, int stream) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    Block* block = at(p);
+    if (!block) return;
+    watch().note(Watched::EraseStream, block->start, stream_number(block->device, stream));
+    block->users.erase(stream);
 }
 
 void Arena::forget_waiting() {
@@ -191,7 +212,7 @@ void Arena::release_waiting(Device& device, double now) {
 }
 
 void Arena::release(Block* block) {
-    if (block->counted) pools_[size_t(block->device)].stats.active -= block->size;
+    if (block->counted) tally(PoolCounts::Active, PoolCounts::ActiveBytes, *block, -1);
     block->used = false;
     block->backed = true;
     backed_bytes_ += block->size;
@@ -199,7 +220,7 @@ void Arena::release(Block* block) {
     if (block->next && !block->next->used) block = merge(block, block->next);
     // Free memory must not stay in the host's memory only because the cache keeps its address.
     if (backed_bytes_ > kBackedMax && block->size >= kGiveBackMin) give_back(block);
-    block->pool->free.insert(block);
+    shelve(block);
 }
 
 void Arena::adopt(void* p) {
@@ -210,14 +231,16 @@ void Arena::adopt(void* p) {
     block->written = true;
     if (block->counted) return;
     block->counted = true;
-    count(pools_[size_t(block->device)], *block);
+    count(*block);
 }
 
 void Arena::tell(const Block& block, bool freed) const {
+    watch().note(freed ? Watched::Free : Watched::Allocate, block.start,
+                 stream_number(block.device, block.pool->stream));
     if (!observer_) return;
-    const MemoryStats& s = pools_[size_t(block.device)].stats;
-    observer_->changed(
-        {uint64_t(block.start), block.size, s.allocated, s.reserved, block.device, block.pool->stream, freed});
+    const PoolCounts& c = pools_[size_t(block.device)].counts;
+    observer_->changed({uint64_t(block.start), block.size, uint64_t(c.counts[PoolCounts::Bytes][0].current),
+                        c.reserved(), block.device, block.pool->stream, freed});
 }
 
 Arena::Block* Arena::at(const void* p) const {
@@ -249,7 +272,7 @@ Arena::Block* Arena::take(Pool& pool, size_t size) {
     auto it = pool.free.lower_bound(&probe);  // the smallest that fits, the lowest address among equals
     if (it == pool.free.end()) return nullptr;
     Block* block = *it;
-    pool.free.erase(it);
+    unshelve(block);
     if (block->backed) backed_bytes_ -= block->size;
     return block;
 }
@@ -264,14 +287,13 @@ void Arena::split(Block* block, size_t size) {
     if (block->next) block->next->prev = right;
     block->next = right;
     block->size = size;
-    block->pool->free.insert(right);
+    shelve(right);
 }
 
 // Joins two free neighbours. Afterwards neither the result nor `block`, the one just freed, is in the free list.
 Arena::Block* Arena::merge(Block* left, Block* right) {
-    Pool& pool = *left->pool;
-    pool.free.erase(left);
-    pool.free.erase(right);
+    unshelve(left);
+    unshelve(right);
     if (left->backed != right->backed) {
         backed_bytes_ += left->backed ? right->size : left->size;
         left->backed = true;
@@ -301,9 +323,9 @@ Arena::Block* Arena::grow(Device& device, int index, Pool& pool, size_t size) {
     using Limit = OutOfMemory::Limit;
     const size_t bytes = segment_size(size);
     const size_t allowed = size_t(double(capacity()) * device.fraction);
-    if (device.stats.reserved + bytes > allowed) {
-        ++device.stats.retries;
-        if (!release_cached(device) || device.stats.reserved + bytes > allowed)
+    if (device.counts.reserved() + bytes > allowed) {
+        ++device.counts.retries;
+        if (!release_cached(device) || device.counts.reserved() + bytes > allowed)
             fail(device, index, size, limit_of(device));
     }
     // Pages are allocated by the first access, which is too late to refuse: the kernel's OOM killer would end the
@@ -322,11 +344,9 @@ Arena::Block* Arena::grow(Device& device, int index, Pool& pool, size_t size) {
         start = take_address(bytes);
         if (!start) fail(device, index, size, Limit::Address);
     }
-    device.stats.reserved += bytes;
-    device.stats.reserved_peak = std::max(device.stats.reserved_peak, device.stats.reserved);
-    ++device.stats.segments;
-    device.stats.segments_peak = std::max(device.stats.segments_peak, device.stats.segments);
-    return new Block{start, bytes, 0, &pool, nullptr, nullptr, index};
+    Block* made = new Block{start, bytes, 0, &pool, nullptr, nullptr, index};
+    tally(PoolCounts::Segments, PoolCounts::Reserved, *made, 1);
+    return made;
 }
 
 // Gives back every segment of the device with no block in use; what waits for a stream counts as free, as on a card,
@@ -346,8 +366,7 @@ bool Arena::release_cached(Device& device) {
             it = pool->free.erase(it);
             give_back(block);
             return_address(block->start, block->size);
-            device.stats.reserved -= block->size;
-            --device.stats.segments;
+            tally(PoolCounts::Segments, PoolCounts::Reserved, *block, -1);
             delete block;
             any = true;
         }
@@ -396,33 +415,62 @@ OutOfMemory::Limit Arena::limit_of(const Device& device) const {
 }
 
 void Arena::fail(Device& device, int index, size_t asked, OutOfMemory::Limit limit) {
-    ++device.stats.ooms;
+    ++device.counts.ooms;
     OutOfMemory error;
     error.limit = limit;
     error.device = index;
     error.asked = asked;
     error.capacity = size_t(double(capacity()) * device.fraction);
     error.host_free = host_available();
-    error.stats = device.stats;
+    error.stats = device.counts.stats();
     throw error;
 }
 
 // ---- statistics
 
+MemoryStats PoolCounts::stats() const {
+    auto now = [&](What what) { return uint64_t(counts[what][0].current); };
+    auto peak = [&](What what) { return uint64_t(counts[what][0].peak); };
+    return {now(Bytes),
+            peak(Bytes),
+            now(Reserved),
+            peak(Reserved),
+            now(Requested),
+            now(Blocks),
+            now(Segments),
+            uint64_t(counts[Blocks][0].allocated),
+            uint64_t(counts[Blocks][0].freed),
+            retries,
+            ooms,
+            now(ActiveBytes),
+            peak(ActiveBytes),
+            peak(Requested),
+            peak(Blocks),
+            peak(Segments)};
+}
+
 MemoryStats Arena::stats(int device) const {
     std::lock_guard<std::mutex> lock(mutex_);
-    return pools_[size_t(device)].stats;
+    return pools_[size_t(device)].counts.stats();
+}
+
+PoolCounts Arena::counts(int device) const {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return pools_[size_t(device)].counts;
+}
+
+void Arena::reset_accumulated(int device) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    Device& d = pools_[size_t(device)];
+    for (auto& what : d.counts.counts)
+        for (Count& count : what) count.allocated = count.freed = 0;
+    d.counts.retries = d.counts.ooms = 0;
 }
 
 void Arena::reset_peak(int device) {
     std::lock_guard<std::mutex> lock(mutex_);
-    MemoryStats& s = pools_[size_t(device)].stats;
-    s.allocated_peak = s.allocated;
-    s.reserved_peak = s.reserved;
-    s.active_peak = s.active;
-    s.requested_peak = s.requested;
-    s.blocks_peak = s.blocks;
-    s.segments_peak = s.segments;
+    for (auto& what : pools_[size_t(device)].counts.counts)
+        for (Count& count : what) count.peak = count.current;
 }
 
 void Arena::empty_cache() {

@@ -6,6 +6,8 @@
 // itself, record_stream), because its numbers are what torch.npu.memory_reserved() and friends teach. No torch header
 // is included here: this file builds in a second.
 #pragma once
+#include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -29,6 +31,27 @@ struct MemoryStats {
     uint64_t allocations = 0, frees = 0, retries = 0, ooms = 0;
     uint64_t active = 0, active_peak = 0;  // allocated, and freed while a stream of record_stream still works on it
     uint64_t requested_peak = 0, blocks_peak = 0, segments_peak = 0;
+};
+
+// The same by pool, as PyTorch's allocators count: a number now, its highest, and all that came and went.
+struct Count {
+    int64_t current = 0, peak = 0, allocated = 0, freed = 0;
+    void add(size_t n) {
+        current += int64_t(n);
+        allocated += int64_t(n);
+        peak = std::max(peak, current);
+    }
+    void sub(size_t n) {
+        current -= int64_t(n);
+        freed += int64_t(n);
+    }
+};
+struct PoolCounts {  // the order is library.py's; each: all, small pool, large pool
+    enum What { Blocks, Segments, Active, Split, Bytes, Reserved, ActiveBytes, SplitBytes, Requested, kWhats };
+    Count counts[kWhats][3];
+    uint64_t retries = 0, ooms = 0;
+    uint64_t reserved() const { return uint64_t(counts[Reserved][0].current); }
+    MemoryStats stats() const;
 };
 
 struct BlockInfo {
@@ -70,6 +93,63 @@ public:
     virtual void changed(const MemoryChange& change) = 0;  // under the arena's lock: it must not call the arena
 };
 
+// ---- what a sanitizer wants to know of memory, streams and events, in the order in which it happens. Python takes it
+// before each operator (modules/sanitizer.py); while nobody does, a note costs one load.
+
+struct Watched {  // also read by Python
+    enum What : uint64_t {
+        Allocate,      // address, stream that it was made for
+        Free,          // address, stream that it was made for
+        RecordStream,  // address of the block, stream
+        EraseStream,   // address of the block, stream
+        NewStream,     // stream
+        NewEvent,      // event
+        DropEvent,     // event
+        Record,        // event, stream
+        Wait,          // event, stream
+        SyncEvent,     // event
+        SyncStream,    // stream
+        SyncDevice,    // device
+    };
+    uint64_t what, first, second;
+};
+
+class Watch {
+public:
+    void note(Watched::What what, uint64_t first, uint64_t second = 0) {
+        if (!on_.load(std::memory_order_relaxed)) return;
+        std::lock_guard<std::mutex> lock(mutex_);
+        log_.push_back({what, first, second});
+    }
+    void note(Watched::What what, const void* first, uint64_t second = 0) { note(what, uint64_t(first), second); }
+    void begin(bool on) {  // what was noted before is forgotten
+        std::lock_guard<std::mutex> lock(mutex_);
+        log_.clear();
+        on_ = on;
+    }
+    size_t take(Watched* out, size_t room) {  // the oldest; without a place to copy to: how many there are
+        std::lock_guard<std::mutex> lock(mutex_);
+        if (!out) return log_.size();
+        const size_t n = std::min(room, log_.size());
+        std::copy_n(log_.begin(), n, out);
+        log_.erase(log_.begin(), log_.begin() + ptrdiff_t(n));
+        return n;
+    }
+
+private:
+    std::atomic<bool> on_{false};
+    std::mutex mutex_;
+    std::vector<Watched> log_;
+};
+
+inline Watch& watch() {
+    static auto* one = new Watch();  // never destroyed, as the clock
+    return *one;
+}
+
+// A stream as one number: see stream_handle() of guard.h.
+inline uint64_t stream_number(int device, int stream) { return uint64_t(device) << 32 | uint64_t(stream + 1); }
+
 class Arena {
 public:
     void observe(MemoryObserver* observer) {  // null: nobody
@@ -95,14 +175,17 @@ public:
     void free(void* p);
     // Another stream uses the block, too: once freed it is nobody's before that stream has done what it has by then.
     void record_stream(const void* p, int stream);
-    void forget_waiting();  // the clock begins anew: nothing is under way
+    void erase_stream(const void* p, int stream);  // it has been waited for by other means: takes that back
+    void forget_waiting();                         // the clock begins anew: nothing is under way
     // The block has become the storage of an npu tensor with content.
     void adopt(void* p);
     void mark_written(const void* p);
     bool find(const void* p, BlockInfo& info) const;
 
     MemoryStats stats(int device) const;
+    PoolCounts counts(int device) const;
     void reset_peak(int device);
+    void reset_accumulated(int device);
     void empty_cache();
     std::vector<BlockState> blocks(int device) const;  // by address
 
@@ -137,12 +220,15 @@ private:
     struct Device {
         std::map<int, std::pair<Pool, Pool>> pools;  // by stream: small, large
         std::vector<Waiting> waiting;
-        MemoryStats stats;
+        PoolCounts counts;
         double fraction = 1.0;
     };
 
     Pool& pool_of(Device& device, int stream, bool small);
-    void count(Device& device, const Block& block);
+    void count(const Block& block);
+    void tally(PoolCounts::What what, PoolCounts::What bytes, const Block& block, int by);
+    void shelve(Block* block);  // into its pool's free blocks, or out of them
+    void unshelve(Block* block);
     void release(Block* block);
     void release_waiting(Device& device, double now);
     Block* take(Pool& pool, size_t size);

@@ -182,6 +182,16 @@ int lab_memory(int device, uint64_t* out, int room) {
     std::memcpy(out, &s, sizeof(uint64_t) * size_t(std::min(n, room)));
     return n;
 }
+// The numbers of PoolCounts: 9 times 3 times 4.
+int lab_pool_counts(int device, int64_t* out) {
+    if (!valid(device)) return 0;
+    const labdev::PoolCounts counts = arena().counts(device);
+    std::memcpy(out, counts.counts, sizeof counts.counts);
+    return 1;
+}
+void lab_reset_accumulated(int device) {
+    if (valid(device)) arena().reset_accumulated(device);
+}
 // Copies up to `room` of the allocator's blocks; returns how many it has, or copied.
 long lab_blocks(int device, labdev::BlockState* out, long room) {
     if (!valid(device)) return 0;
@@ -199,6 +209,14 @@ void lab_reset_peak(int device) {
     if (valid(device)) arena().reset_peak(device);
 }
 void lab_empty_cache() { arena().empty_cache(); }
+// What a sanitizer is told: from now on, or no longer; the oldest of it, see watch.h.
+void lab_watch(int on) { labdev::watch().begin(on != 0); }
+long lab_watched(labdev::Watched* out, long room) {
+    return long(labdev::watch().take(out, size_t(std::max(0l, room))));
+}
+void lab_erase_stream(const void* p, const void* stream) {
+    if (valid(stream)) arena().erase_stream(p, stream_of(stream));
+}
 int lab_forked() { return arena().forked(); }
 
 // ---- devices and streams

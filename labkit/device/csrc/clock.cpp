@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "arena.h"
+
 namespace labdev {
 namespace {
 constexpr size_t kRecords = 1 << 17;  // 13 MB: more than a page of trace shows, less than a training run would fill
@@ -148,6 +150,7 @@ void VirtualClock::wait(double time, int device, int id) {
     Stream& s = stream(device, id);
     s.drained = s.issued;
     lock.unlock();
+    watch().note(Watched::SyncStream, stream_number(device, id));
     tell(Api::SynchronizeStream, begin, end, end, device, id);
 }
 
@@ -180,6 +183,7 @@ int VirtualClock::new_stream(int device) {
     Device& d = devices_[size_t(device)];
     const unsigned slot = d.next_stream++ % kStreamPool + 1;
     if (slot >= d.streams.size()) d.streams.emplace_back();
+    watch().note(Watched::NewStream, stream_number(device, int(slot)));
     return int(slot);
 }
 
@@ -194,6 +198,7 @@ void VirtualClock::synchronize(int device) {
     const double end = host_ = std::max(host_ + rates_.host_api, last);
     tell_card();
     lock.unlock();
+    watch().note(Watched::SyncDevice, uint64_t(device));
     tell(Api::SynchronizeDevice, begin, end, last, device, -1);
 }
 
@@ -205,6 +210,7 @@ void VirtualClock::synchronize(int device, int id) {
     tell_card();
     s.drained = s.issued;
     lock.unlock();
+    watch().note(Watched::SyncStream, stream_number(device, id));
     tell(Api::SynchronizeStream, begin, end, busy, device, id);
 }
 
@@ -230,6 +236,7 @@ void VirtualClock::record(Event& event, int device, int id) {
     event = {time, true, device, id, s.issued, epoch_};
     tell_card();
     lock.unlock();
+    watch().note(Watched::Record, &event, stream_number(device, id));
     tell(Api::RecordEvent, begin, end, 0, device, id);
     if (Observer* o = observer_) o->ordered(false, device, id, end, time);
 }
@@ -242,6 +249,7 @@ void VirtualClock::block(const Event& event, int device, int id) {
     const double time = busy = std::max(busy, time_of(event));
     tell_card();
     lock.unlock();
+    watch().note(Watched::Wait, &event, stream_number(device, id));
     tell(Api::WaitEvent, begin, end, 0, device, id);
     if (Observer* o = observer_) o->ordered(true, device, id, end, time);
 }
@@ -272,6 +280,7 @@ void VirtualClock::synchronize(const Event& event) {
     left_queue(event);
     const int device = event.device, id = event.stream;
     lock.unlock();
+    watch().note(Watched::SyncEvent, &event);
     tell(Api::SynchronizeEvent, begin, end, time, device, id);
 }
 

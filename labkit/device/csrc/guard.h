@@ -86,7 +86,10 @@ struct NpuGuard final : c10::impl::DeviceGuardImplInterface {
     static Event& at(void* event) { return *static_cast<Event*>(event); }
     void record(void** event, const Stream& s, const DeviceIndex, const c10::EventFlag) const override {
         const int id = known_stream(s);
-        if (!*event) *event = new Event();
+        if (!*event) {
+            *event = new Event();
+            watch().note(Watched::NewEvent, *event);
+        }
         virtual_clock().record(at(*event), s.device_index(), id);
     }
     void block(void* event, const Stream& s) const override {
@@ -103,7 +106,10 @@ struct NpuGuard final : c10::impl::DeviceGuardImplInterface {
                     "npu: the clock was put back to zero (labkit.device.reset_clock) between the two events");
         return (at(second).time - at(first).time) * 1e-6;  // milliseconds
     }
-    void destroyEvent(void* event, const DeviceIndex) const noexcept override { delete static_cast<Event*>(event); }
+    void destroyEvent(void* event, const DeviceIndex) const noexcept override {
+        if (event) watch().note(Watched::DropEvent, event);
+        delete static_cast<Event*>(event);
+    }
 };
 
 // Makes `device` current for as long as this object exists.
