@@ -138,14 +138,8 @@ def one_unit_larger(text):
 
 
 # (a, b) of RoundUp with results of up to 32 bits, whose sum is a uint32_t: what has fewer bits is wrong
-LARGE = (
-    (300, 7),
-    (70_001, 16),
-    (4_000_000_001, 4096),
-    (0, 9),
-    (5, 100_000),
-    *((2**n + 1, 3 + n) for n in range(9, 32)),
-)
+LARGE = ((300, 7), (70_001, 16), (4_000_000_001, 4096), (0, 9), (5, 100_000),
+         *((2**n + 1, 3 + n) for n in range(9, 32)))  # fmt: skip
 
 
 def macro_asked(text, builds):
@@ -196,17 +190,9 @@ def macro_asked(text, builds):
 
 def pick_cases(seed, quick):
     """(dtype, n, blocks) -> instantiation: the largest tile that leaves each block two tiles or more."""
-    asked = [
-        ("half", 1 << 20, 8),
-        ("float", 1 << 20, 8),
-        ("half", 65_536, 8),
-        ("float", 777, 1),
-        ("half", 8 * 2 * 2048, 8),
-        ("half", 8 * 2 * 2048 - 1, 8),
-        ("float", 48 * 2 * 4096, 48),
-        ("half", 300_000, 8),
-        ("float", 50_257, 8),
-    ]
+    asked = [("half", 1 << 20, 8), ("float", 1 << 20, 8), ("half", 65_536, 8), ("float", 777, 1),
+             ("half", 8 * 2 * 2048, 8), ("half", 8 * 2 * 2048 - 1, 8), ("float", 48 * 2 * 4096, 48),
+             ("half", 300_000, 8), ("float", 50_257, 8)]  # fmt: skip
     tiles = {"half": (512, 2048, 8192, 15_360), "float": (512, 2048, 4096, 7680)}
     asked.insert(3, ("half", 96 * 2 * 2048, 96))  # more blocks than cores: 64 of them would have larger tiles
     draw = random.Random(seed)
@@ -241,11 +227,8 @@ def round_trip_cases(seed, quick):
     def expected(blocks):
         return {"printed": [f"0 of {256 * blocks} wrong"], "launches": [f"axpy<<<{blocks}>>>"]}
 
-    def spoiled(blocks):
-        return [f"{blocks} of {256 * blocks} wrong"]
-
     counts = (3,) if quick else (1, 3)
-    return [Case(f"{blocks} blocks", (blocks,), expected(blocks), spoiled=spoiled(blocks)) for blocks in counts]
+    return [Case(f"{n} blocks", (n,), expected(n), spoiled=[f"{n} of {256 * n} wrong"]) for n in counts]
 
 
 def host_tiling_cases(seed, quick):
@@ -338,23 +321,34 @@ def chunks(count, seed):
     return [torch.randn(length, generator=g).half().pin_memory() for _ in range(count)]
 
 
-def early_waits(program) -> int:
-    """How often the host waits before the last copy back is issued; 0 on a card, where it is not counted."""
+def _session(program):
+    """What the profiler sees of it; None on a card, where the host's calls are not counted."""
     from labkit import device
     from labkit.profiler.recorder import Recorder
 
     if device.mode() == "npu":
         program()
-        return 0
+        return None
     recorder = Recorder()
     recorder.start()
     try:
         program()
     finally:
         session = recorder.stop()
+    return session
+
+
+def _waits(calls) -> list:
+    """Of the host's calls those that wait, or ask whether it must."""
+    return [call for call in calls if call.name.startswith(("aclrtSynchronize", "aclrtStreamQuery", "aclrtQueryEvent"))]
+
+
+def early_waits(program) -> int:
+    """How often the host waits before the last copy back is issued; 0 on a card."""
+    if (session := _session(program)) is None:
+        return 0
     last = max((task.issued for task in session.tasks if task.kind == "copy_out"), default=0)
-    asked = ("aclrtSynchronize", "aclrtStreamQuery", "aclrtQueryEvent")
-    return sum(call.name.startswith(asked) and call.start < last for call in session.calls)
+    return sum(call.start < last for call in _waits(session.calls))
 
 
 def run_overlap(function, args, case):
@@ -374,7 +368,6 @@ def run_overlap(function, args, case):
             with torch.npu.stream(busy):
                 torch.npu._sleep(10_000_000)  # cycles: some ms, longer than all chunks together
         began, before = device.clock(), device.clock().launches
-        # ours are still looked at
         waits = early_waits(lambda: pipeline(axpy, list(sources), list(sums), list(results), list(streams)))
         ended = device.clock()
         torch.npu.synchronize()
@@ -430,21 +423,9 @@ def event_cases(seed, quick):
 
 
 def waited(program) -> int:
-    """How often the host waits in it, or asks whether it must; 1 on a card, where it is not counted."""
-    from labkit import device
-    from labkit.profiler.recorder import Recorder
-
-    if device.mode() == "npu":
-        program()
-        return 1
-    recorder = Recorder()
-    recorder.start()
-    try:
-        program()
-    finally:
-        calls = recorder.stop().calls
-    asked = ("aclrtSynchronize", "aclrtStreamQuery", "aclrtQueryEvent")
-    return sum(call.name.startswith(asked) for call in calls)
+    """How often the host waits in it; 1 on a card."""
+    session = _session(program)
+    return 1 if session is None else len(_waits(session.calls))
 
 
 def run_events(function, args, case):
@@ -476,10 +457,9 @@ def run_events(function, args, case):
             f"{count} 个中有 {len(early)} 个在复制完成之前就开始，第一个早了 {early[0]:.0f} us",
         )
     if len(copies) != count or len(kernels) != count:
-        said[kernel] = say(
-            f"{len(kernels)}, behind {len(copies)} copies of {count} chunks",
-            f"{len(kernels)} 个核函数，{len(copies)} 次复制，共 {count} 块",
-        )
+        many, moved = len(kernels), len(copies)
+        zh = f"{many} 个核函数，{moved} 次复制，共 {count} 块"
+        said[kernel] = say(f"{many}, behind {moved} copies of {count} chunks", zh)
         return said
     if any(k.stream != computing.stream_id for k in kernels):
         said[kernel] = say("not on the stream `computing`", "不在 computing 流上")
