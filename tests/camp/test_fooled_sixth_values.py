@@ -5,6 +5,9 @@ cases had, or drew, and wrong for others of the same type. As test_fooled_fifth.
 import pytest
 from answers import as_before, first_wrong  # noqa: F401
 
+from labkit.exercises.spec import load
+from labkit.exercises.stub import template
+
 pytestmark = pytest.mark.usefixtures("as_before")
 SIXTH = [
     (
@@ -125,3 +128,46 @@ styles = {"gate_proj": ColwiseParallel(), "up_proj": ColwiseParallel(), "down_pr
 @pytest.mark.parametrize("name, text", SIXTH, ids=[name for name, _ in SIXTH])
 def test_an_answer_that_is_right_for_few_values_is_found(name, text):
     assert first_wrong(name, text) is not None
+
+
+def test_a_largest_value_that_is_cut_at_a_constant_is_found_in_a_whole_kernel():
+    name, ours = "project_log_softmax", "Adds(row, row, -Fetch(part), count);"
+    text = template(load(name)).solution()
+    assert text.count(ours) == 1 and first_wrong(name, text) is None
+    cut = "float most = Fetch(part);\n        Adds(row, row, most < 500.0f ? -most : -500.0f, count);"
+    assert first_wrong(name, text.replace(ours, cut)) is not None
+
+
+RIGHT = [
+    ("lie_report", "p50, p90, p99 = (np.quantile(samples, share) for share in (0.5, 0.9, 0.99))"),
+    (
+        "grad_formula",
+        """
+s = 1 / (1 + torch.exp(-gate))
+dgate = dy * up * s * (1 + gate * (1 - s))
+dup = dy * (gate * s)
+""",
+    ),
+    # the largest value and the logarithm as one number: as right, for the digits that float has
+    (
+        "project_log_softmax",
+        [
+            (
+                "Adds(row, row, -Fetch(part), count);",
+                "float most = Fetch(part);\n        Adds(power, row, -most, count);",
+            ),
+            ("Exp(power, row, count);", "Exp(power, power, count);"),
+            ("float least = Fetch(part);", "float least = most + Fetch(part);"),
+        ],
+    ),
+]
+
+
+@pytest.mark.parametrize("name, text", RIGHT, ids=[name for name, _ in RIGHT])
+def test_a_right_answer_in_another_manner_passes(name, text):
+    if isinstance(text, list):
+        edits, text = text, template(load(name)).solution()
+        for ours, other in edits:
+            assert text.count(ours) == 1
+            text = text.replace(ours, other)
+    assert first_wrong(name, text) is None
