@@ -109,8 +109,9 @@ def fit(steps: int = 8, say: Callable[[str], None] = lambda _: None, only: Itera
     It begins with what the chip's table holds now. only: those that a change of the model concerns; the others stay.
     """
     fitted = [c.name for c in cases() if c.fitted]
-    wanted = {name: CONSTANTS[name] for name in list(only) or CONSTANTS}
-    scalars = {} if list(only) else _fit_scalars(fitted, "", say)
+    only = list(only)  # read twice
+    wanted = {name: CONSTANTS[name] for name in only or CONSTANTS}
+    scalars = {} if only else _fit_scalars(fitted, "", say)
     # a single core's way in, which nothing else shows alone, is worth its seconds
     longer = tuple(n for n in _LONGER if n != "matmul/1")
     quick = [n for n in fitted if not n.startswith((*_LONG, *longer, "launch/"))]

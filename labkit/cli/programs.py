@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import sys
 from pathlib import Path
 from typing import Annotated, Optional
@@ -108,9 +109,9 @@ def kernels() -> None:
 
 @commands.command()
 def serve(
-    port: Annotated[int, typer.Option(help="The port on 127.0.0.1.")] = 8000,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="The port on 127.0.0.1.")] = 8000,
     naive: Annotated[bool, typer.Option("--naive", help="Without any of the six steps.")] = False,
-    queue: Annotated[int, typer.Option(help="Requests that may wait; one more gets a 429.")] = 64,
+    queue: Annotated[int, typer.Option(min=0, help="Requests that may wait; one more gets a 429.")] = 64,
     seed: Annotated[int, typer.Option(help="Of the model's random weights.")] = 0,
 ) -> None:
     """Serve a small decoder with random weights, OpenAI-style, on this machine alone: notebooks 06.05 and 06.06."""
@@ -118,6 +119,11 @@ def serve(
     from labkit.serving import endpoint
     from labkit.serving.settings import NAIVE, ladder
 
+    try:  # before it says that it serves
+        with socket.create_server(("127.0.0.1", port)):
+            pass
+    except OSError as error:
+        raise typer.BadParameter(f"{port}: {error.strerror}", param_hint="--port") from None
     kind = messages.text("bench.modelled" if device.install() == "sim" else "bench.measured")
     settings = (NAIVE if naive else ladder()[-1][1]).with_(queue=queue)
     print(messages.text("serving.started", model=endpoint.MODEL, port=port, kind=kind), flush=True)

@@ -122,8 +122,8 @@ class noise:
             "first_launch_us": first_launch_us,
             "hot_ms": hot_ms,
         }
-        wrong = [name for name, value in levels.items() if value < 0]
-        if wrong or slower < 1 or outliers > 1:
+        wrong = [name for name, value in levels.items() if not value >= 0]  # nan too
+        if wrong or not slower >= 1 or not outliers <= 1:
             raise ValueError(f"noise: {', '.join(wrong) or 'slower >= 1 and outliers <= 1'} out of range")
         if seed is None:
             lib().lab_noise(0, None)

@@ -26,7 +26,7 @@ def install() -> None:
         raise RuntimeError(messages.text("device.taken", name=taken))
     lib = library.load(build.library())
     gigabytes = _number("LABKIT_ARENA_GB", DEFAULT_ARENA_GB)
-    if lib.lab_open(int(gigabytes * 2**30), int(_number("LABKIT_NPUS", 1))):
+    if lib.lab_open(int(gigabytes * 2**30), int(_number("LABKIT_NPUS", 1, whole=True))):
         raise RuntimeError(messages.text("device.no_arena", gigabytes=gigabytes, error=lib.lab_error().decode()))
     for limit in ("chip", "host", "fraction", "address"):
         key = f"device.oom.{limit}"
@@ -66,13 +66,13 @@ def install() -> None:
         importlib.import_module("labkit.device.modules.sanitizer").enable_npu_sanitizer()
 
 
-def _number(name: str, default: float) -> float:
+def _number(name: str, default: float, whole: bool = False) -> float:
     text = os.environ.get(name, "")
     try:
         value = float(text) if text else default
     except ValueError:
         value = 0.0
-    if value <= 0:
+    if not 0 < value < 2**31 or whole and value != int(value):  # nan is in no range
         raise RuntimeError(messages.text("device.bad_number", name=name, value=text))
     return value
 

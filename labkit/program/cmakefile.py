@@ -121,7 +121,7 @@ class _Targets(Reader):
         known = {
             *_KNOWN,
             *self.functions,
-            *(c.words[0][0].lower() for c in commands if c.name in ("function", "macro")),
+            *(c.words[0][0].lower() for c in commands if c.name in ("function", "macro") and c.words),
         }
         self.foreign |= any(c.name not in known for c in commands)
         super().run(commands)
@@ -254,7 +254,9 @@ def _is_source(word: str) -> bool:
 
 
 def _worked_out(text: str, build_type: str) -> str:
-    """A text, its generator expressions worked out for C++ and kernels on Linux; nothing for one that is not known."""
+    """A text, its generator expressions worked out for C++ and kernels on Linux by g++; nothing for one that is not
+    known, nor for one that depends on it."""
+    unknown = "\0"
 
     def value(m: re.Match) -> str:
         name, _, of = m[1].partition(":")
@@ -264,14 +266,23 @@ def _worked_out(text: str, build_type: str) -> str:
             "NOT": of == "0",
             "AND": "0" not in of.split(","),
             "OR": "1" in of.split(","),
+            "EQUAL": one.strip() == others.strip(),
+            "CXX_COMPILER_ID": "GNU" in of.split(","),
             "STREQUAL": one == others,
             "IN_LIST": one in others.split(";"),
             "CONFIG": build_type.upper() in of.upper().split(","),
             "PLATFORM_ID": "Linux" in of.split(","),
             "COMPILE_LANGUAGE": bool({"ASC", "CXX"} & set(of.split(","))),
         }
-        return of if name in ("1", "BUILD_INTERFACE", "LINK_ONLY") else str(int(tests[name])) if name in tests else ""
+        if name == "IF" and one in ("0", "1"):
+            return others.split(",")[one == "0"] if "," in others else unknown
+        decided = {"AND": "0" in of.split(","), "OR": "1" in of.split(",")}.get(name, False)
+        if unknown in of and name in tests and not decided:
+            return unknown
+        if name in ("1", "BUILD_INTERFACE", "LINK_ONLY"):
+            return of
+        return str(int(tests[name])) if name in tests else "" if name in ("0", unknown) else unknown
 
     while (new := re.sub(r"\$<([^<>]*)>", value, text)) != text:  # inner ones first
         text = new
-    return text
+    return text.replace(unknown, "")

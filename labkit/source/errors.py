@@ -95,7 +95,7 @@ def _snippet(text: str, line: int, column: int) -> list[str]:
 def _file_lines(file: str) -> list[str]:
     try:
         return Path(file).read_text(encoding="utf-8", errors="replace").split("\n")
-    except OSError:
+    except (OSError, ValueError):  # ValueError: a NUL in the name
         return []
 
 

@@ -14,7 +14,7 @@ from itertools import count
 from types import MappingProxyType
 
 from labkit.source.errors import SourceError
-from labkit.source.scan import Outline, closing, closing_angle, mask, split, strip_attributes
+from labkit.source.scan import Outline, closing, closing_angle, mask, split, strip_attributes, worth
 from labkit.source.structs import SCALARS, aliases, canonical, resolve
 
 
@@ -64,6 +64,9 @@ def symbol(entry: str) -> str:
     """The C name of an entry: `add` -> "add", `ns::add<half, 3>` -> "ns__add__half_3"."""
     head, _, arguments = entry.partition("<")
     head = re.sub(r"\W+", "__", head.strip())
+    arguments = arguments.rstrip().removesuffix(">")
+    for sign, word in (("<", " of "), (">", " end "), ("*", " pointer "), ("&", " ref ")):  # else two have one name
+        arguments = arguments.replace(sign, word)
     tail = re.sub(r"\W+", "_", arguments.replace("-", "minus_")).strip("_")
     return f"{head}__{tail}" if tail else head
 
@@ -358,11 +361,10 @@ def _decide(word: str, rest: str, known: Mapping[str, str | None]) -> bool | Non
 
     text = re.sub(r"\bdefined\s*(?:\(\s*(\w+)\s*\)|(\w+))", defined, rest)
     text = re.sub(r"\b[A-Za-z_]\w*\b", value, text)
-    text = text.replace("&&", " and ").replace("||", " or ")
-    text = re.sub(r"!(?!=)", " not ", re.sub(r"(?<=\d)[uUlL]+\b", "", text)).strip()
+    text = re.sub(r"(?<=\d)[uUlL]+\b", "", text).strip()
     if re.search(r"[\d?)]\s*\(", text):
         return None  # a macro with arguments
-    if "**" in text or not re.fullmatch(r"(?:\d+|0[xX][\da-fA-F]+|and|or|not|[-+*%()<>=!&|?\s])+", text):
+    if not re.fullmatch(r"(?:\d+|0[xX][\da-fA-F]+|[-+*%()<>=!&|?\s])+", text):
         return None
     some = {0, 1, -1, 99991, *(int(n, 0) for n in re.findall(r"\b(?:[1-9]\d*|0[xX][\da-fA-F]+)\b", text) if len(n) < 9)}
     found = set()
@@ -370,8 +372,8 @@ def _decide(word: str, rest: str, known: Mapping[str, str | None]) -> bool | Non
         values = (f"({guess + step * i})" for i in count())
         try:
             filled = re.sub(r"\?", lambda _: next(values), text)
-            found.add(bool(eval(filled, {"__builtins__": {}})))  # nothing but numbers and operators
-        except (SyntaxError, ArithmeticError, TypeError, ValueError, MemoryError):
+            found.add(bool(worth(filled)))
+        except (LookupError, ArithmeticError, ValueError, MemoryError, RecursionError):
             return None
     return found.pop() if len(found) == 1 else None
 

@@ -6,6 +6,7 @@ without moving anything, so that a pattern found in the mask stands at the same 
 
 from __future__ import annotations
 
+import operator
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
@@ -272,3 +273,50 @@ def function_name(front: str) -> str:
     """The name in front of the parameter list of a function head, "" where there is none (a lambda)."""
     m = re.search(r"(~?[A-Za-z_]\w*|operator\s*[^\s\w(]+)\s*\(", front)
     return re.sub(r"\s", "", m[1]) if m else ""
+
+
+# Whole numbers as the preprocessor reckons with them: its order is not Python's (`!A == 1`, `3 > 2 > 1`, `A | B == 2`).
+_OPERATORS = {
+    "||": (1, lambda a, b: int(a != 0 or b != 0)),
+    "&&": (2, lambda a, b: int(a != 0 and b != 0)),
+    "|": (3, operator.or_),
+    "&": (4, operator.and_),
+    "==": (5, operator.eq),
+    "!=": (5, operator.ne),
+    **{sign: (6, getattr(operator, name)) for sign, name in (("<", "lt"), ("<=", "le"), (">", "gt"), (">=", "ge"))},
+    "<<": (7, operator.lshift),
+    ">>": (7, operator.rshift),
+    "+": (8, operator.add),
+    "-": (8, operator.sub),
+    "*": (9, operator.mul),
+    "%": (9, lambda a, b: abs(a) % abs(b) * (-1 if a < 0 else 1)),
+}
+
+
+def worth(text: str) -> int:
+    """The value of numbers and operators. Raises LookupError, ArithmeticError, ValueError."""
+    words = re.findall(r"0[xX][\da-fA-F]+|\d+|&&|\|\||<<|>>|[<>=!]=|\S", text)[::-1]
+
+    def operand() -> int:
+        word = words.pop()
+        if word == "(":
+            value = reckoned(0)
+            if words.pop() != ")":
+                raise ValueError(text)
+            return value
+        if word in "!-+":
+            value = operand()
+            return int(value == 0) if word == "!" else -value if word == "-" else value
+        return int(word, 8 if re.fullmatch(r"0\d+", word) else 0)
+
+    def reckoned(least: int) -> int:
+        value = operand()
+        while words and words[-1] in _OPERATORS and _OPERATORS[words[-1]][0] > least:
+            level, work = _OPERATORS[words.pop()]
+            value = int(work(value, reckoned(level)))
+        return value
+
+    value = reckoned(0)
+    if words:
+        raise ValueError(text)
+    return value

@@ -227,6 +227,16 @@ def test_bad_environment(monkeypatch):
     monkeypatch.setenv("LABKIT_ARENA_GB", "much")
     with pytest.raises(RuntimeError, match="LABKIT_ARENA_GB=much is not a number"):
         simulated._number("LABKIT_ARENA_GB", 64)
+    for name, text in (
+        ("ARENA_GB", "nan"),
+        ("ARENA_GB", "inf"),
+        ("ARENA_GB", "1e30"),
+        ("NPUS", "0.5"),
+        ("NPUS", "1e10"),
+    ):
+        monkeypatch.setenv(f"LABKIT_{name}", text)
+        with pytest.raises(RuntimeError, match=f"LABKIT_{name}={text} is not a number"):
+            simulated._number(f"LABKIT_{name}", 1, whole=name == "NPUS")
 
 
 # ---- the host's memory

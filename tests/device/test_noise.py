@@ -106,6 +106,7 @@ def test_a_chip_whose_vector_and_cube_cores_take_turns_gets_hot_too(x):
 
 
 def test_nonsense_is_refused(x):
-    for wrong in (dict(jitter=-1), dict(slower=0.5), dict(outliers=2)):
+    nan = float("nan")
+    for wrong in (dict(jitter=-1), dict(slower=0.5), dict(outliers=2), dict(jitter=nan), dict(slower=nan)):
         with pytest.raises(ValueError, match="noise"):
             device.noise(1, **wrong)

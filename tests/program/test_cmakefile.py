@@ -81,3 +81,18 @@ def test_sources_of_an_object_library_are_the_programs(folder):
 def test_the_words_of_a_compiler(words):
     read = cmakefile.program_words(["a.asc", *words, "-I", "inc", "-Imore", "-D", "N=2", "-DFAST", "-O2"])
     assert read == (["a.asc"], "demo", {"N": "2", "FAST": ""}, ["inc", "more"])
+
+
+@pytest.mark.parametrize(
+    "text, worked_out",
+    [
+        ("$<IF:$<CONFIG:Debug>,D=1,D=0>", "D=0"),
+        ("$<$<NOT:$<SOMETHING_NEW:MSVC>>:X>", ""),
+        ("$<$<AND:0,$<SOMETHING_NEW:a>>:X>$<$<OR:1,$<SOMETHING_NEW:a>>:Y>", "Y"),
+        ("$<$<NOT:$<CXX_COMPILER_ID:MSVC>>:X>", "X"),
+        ("$<$<CXX_COMPILER_ID:Clang,GNU>:G>", "G"),
+        ("$<$<EQUAL:3,3>:E>", "E"),
+    ],
+)
+def test_generator_expressions(text, worked_out):
+    assert cmakefile._worked_out(text, "Release") == worked_out

@@ -1,6 +1,10 @@
 """Kernels that a macro declares, and calls that find AscendC by their arguments."""
 
-from labkit.source import lowering, macros
+import subprocess
+
+import pytest
+
+from labkit.source import kernels, lowering, macros
 
 
 def test_a_macro_that_declares_kernels():
@@ -43,3 +47,23 @@ KERNEL(c, float)
     assert lines[3].strip() == "__global__ __aicore__ void a(__gm__ half* x) { call(1, f(2, 3)); }"
     assert lines[4].strip() == "__global__ __aicore__ void b(__gm__ float* x) { call(4); }"
     assert lines[5].strip() == "__global__ __aicore__ void c(__gm__ float* x) { call(); }"
+
+
+CONDITIONS = [
+    "!A == 1", "3 > 2 > 1", "2 == 2 == 1", "A | B == 2", "-7 % 3 == -1", "A + 1 == 2 && !(B < 2)", "010 == 8",
+    "1 << 2 == 4", "A & 3 == 3", "!!A", "B - 1 - 1 == 0", "defined(A) && B > A",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("condition", CONDITIONS)
+def test_a_condition_holds_as_for_the_preprocessor(condition):
+    text = f"#define A 1\n#define B 2\n#if {condition}\nYES\n#else\nNO\n#endif\n"
+    said = subprocess.run(["g++", "-E", "-P", "-"], input=text, capture_output=True, text=True, check=True).stdout
+    shown = kernels.active(text).split()
+    assert [word for word in ("YES", "NO") if word in shown] == [said.strip()]
+
+
+def test_two_instantiations_have_two_names():
+    for one, other in (("f<half>", "f<half*>"), ("f<A<1>, 2>", "f<A<1,2>>"), ("f<int>", "f<int&>")):
+        assert kernels.symbol(one) != kernels.symbol(other)
+    assert kernels.symbol("ns::add<half, 3>") == kernels.symbol("ns::add< half,3 >") == "ns__add__half_3"
