@@ -202,7 +202,7 @@ _FUNCTIONS: dict[str, tuple[str, str]] = {
             empty_with_format empty_with_swapped_memory npu_prefetch npu_alloc_float_status npu_get_float_status
             npu_clear_float_status""".split()
     },
-    "dropout_with_byte_mask": ("package", "dropout_with_byte_mask"),
+    "dropout_with_byte_mask": ("modules.contrib", "dropout_with_byte_mask"),
     "npu_fusion_attention": ("attention", "npu_fusion_attention"),
     "npu_fusion_attention_v3": ("attention", "npu_fusion_attention_v3"),
 }
