@@ -165,20 +165,23 @@ def run_concat(function, args, case):
     return {"weight": weight, "bias": bias, "changed": changed or say("nothing", "无")}
 
 
+def all_digits(*shape: int, g: torch.Generator) -> torch.Tensor:
+    return torch.randn(shape, generator=g, dtype=torch.float64)
+
+
 def of_any_size(*shape: int, g: torch.Generator) -> torch.Tensor:
-    """Numbers with all digits that a double has, from 1e-30 to 1e30."""
-    made = torch.randn(shape, generator=g, dtype=torch.float64)
-    return made * 10 ** (60 * torch.rand(shape, generator=g, dtype=torch.float64) - 30)
+    """From 1e-30 to 1e30."""
+    return all_digits(*shape, g=g) * 10 ** (60 * torch.rand(shape, generator=g, dtype=torch.float64) - 30)
 
 
 def concat_cases(seed, quick):
-    """Of a class's seed: numbers of any size, also as float, and other widths."""
+    """Of a class's seed: numbers with all their digits, then of any size, also as float, and other widths."""
     g, made = generator(seed), []
     asked = [(3, 4, eighths, torch.float64), (8, 8, eighths, torch.float64), (6, 2, eighths, torch.float64)]
     if seed:
-        for dtype in (torch.float64, torch.float32):
+        for drawn, dtype in ((all_digits, torch.float64), (of_any_size, torch.float64), (of_any_size, torch.float32)):
             inputs, width = torch.randint(1, 80, (2,), generator=g).tolist()
-            asked.append((inputs, width, of_any_size, dtype))
+            asked.append((inputs, width, drawn, dtype))
     for inputs, width, drawn, dtype in asked:
         shapes = (4 * width, inputs), (4 * width,), (4 * width, width), (4 * width,)
         of_x, x_bias, of_h, h_bias = (drawn(*s, g=g).to(dtype) for s in shapes)
