@@ -283,7 +283,7 @@ def synchronize(device=None) -> None:
 def can_device_access_peer(device_id, peer_device_id) -> bool:
     for number, what in ((device_id, "device id"), (peer_device_id, "peer device id")):
         if not 0 <= index(number) < device_count():
-            raise AssertionError(f"Invalid {what}: {number}; this process has {device_count()}")
+            raise AssertionError(f"Invalid {what}: there is no npu:{number}, this process has {device_count()}")
     return index(device_id) != index(peer_device_id)
 
 

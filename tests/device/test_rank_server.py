@@ -77,7 +77,7 @@ def state(rank):
         "folder": (os.getcwd(), tempfile.tempdir),
         "status": (status, limits, os.nice(0), ctypes.CDLL(None).prctl(3)),
         "session": (os.getsid(0) == os.getpid(), os.getpgid(0) == os.getpid()),
-        "descriptors": sorted(link(fd).partition("[")[0].partition("labkit-ranks")[0] for fd in os.listdir("/proc/self/fd")),
+        "descriptors": sorted(link(fd).partition("[")[0].partition("labkit-ranks")[0].partition(".in-use-")[0] for fd in os.listdir("/proc/self/fd")),
         "standard": [os.path.basename(link(fd)) for fd in range(3)] + [sys.__stdin__.read()],
         "streams": [(s.name, s.encoding, s.line_buffering, s.isatty()) for s in (out, errors)],
         "threads": (sorted(tasks), [t.name for t in threading.enumerate()], torch.get_num_threads()),

@@ -103,7 +103,7 @@ torch.cuda.memory_allocated("cuda:0") >= 0
 torch.cuda.memory_reserved(torch.device("cuda")) >= 0
 torch.cuda.max_memory_allocated("cuda:0") >= 0
 torch.cuda.mem_get_info("cuda:0")[1] > 0
-"MiB" in torch.cuda.memory_summary("cuda:0")
+"memory summary, device ID 0" in torch.cuda.memory_summary("cuda:0")
 torch.cuda.memory_stats("cuda")["num_ooms"] == 0
 torch.cuda.memory.memory_allocated("cuda") >= 0
 torch.cuda.reset_peak_memory_stats("cuda:0") is None
