@@ -317,7 +317,7 @@ def overlap_cases(seed, quick):
 
 def chunks(count, seed):
     """Half as long where there are many: a chunk still takes longer on the link than a launch on the host."""
-    g, length = torch.Generator().manual_seed(seed), CHUNK if count < 13 else CHUNK // 2
+    g, length = torch.Generator().manual_seed(seed), CHUNK if count < 17 else CHUNK // 2
     return [torch.randn(length, generator=g).half().pin_memory() for _ in range(count)]
 
 

@@ -274,7 +274,7 @@ def test_a_script_that_fails_that_hangs_and_that_measures_nothing(tmp_path):
 def test_the_command_says_the_same_as_the_function(tmp_path):
     run, script = CliRunner(), SETS[2] / "c11.py"
     wrong, verdict = run.invoke(app, ["bench", "check", str(script)]), bench.check(script)
-    assert wrong.exit_code == 1 and wrong.output.strip() == str(verdict)
+    assert wrong.exit_code == 1 and wrong.stdout.strip() == str(verdict)
     assert verdict.kinds == ["no_work"] and "c11.py:" in str(verdict) and "modelled" in str(verdict)
     assert verdict.json()["findings"][0]["kind"] == "no_work"
     bad = tmp_path / "bad.py"
