@@ -199,9 +199,13 @@ def reset_clock() -> None:
     """Puts the virtual clock back to zero and empties the timeline. Events that were recorded before are over.
     Raises RuntimeError in the middle of what counts on the clock: a profiler's recording, an analysis, a shared card.
     """
+    _reset("torch_npu.profiler" if _mode == "sim" and lib().lab_recorder_on() else None)
+
+
+def _reset(recording: str | None = None) -> None:
     if _mode == "npu":
         return
-    counting = "torch_npu.profiler" if lib().lab_recorder_on() else _counting[-1] if _counting else None
+    counting = recording or (_counting[-1] if _counting else None)
     if counting or not lib().lab_reset_clock():
         from labkit import messages
 
@@ -210,8 +214,9 @@ def reset_clock() -> None:
 
 @contextmanager
 def clock_from_zero(who: str) -> Iterator[None]:
-    """reset_clock(), which nobody may call inside: whoever counts launches or times from this zero would be wrong."""
-    reset_clock()
+    """reset_clock(), which nobody may call inside: whoever counts launches or times from this zero would be wrong.
+    A profiler's recording goes on: it is of what this does, as of a served model's load."""
+    _reset()
     _counting.append(who)
     try:
         yield
