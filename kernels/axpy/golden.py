@@ -137,9 +137,9 @@ def one_unit_larger(text):
     return f"{text[: found.end()]} {value}{text[end:]}"
 
 
-# (a, b) of RoundUp with results of up to 32 bits, whose sum is a uint32_t: what has fewer bits is wrong
-LARGE = ((300, 7), (70_001, 16), (4_000_000_001, 4096), (0, 9), (5, 100_000),
-         *((2**n + 1, 3 + n) for n in range(9, 32)))  # fmt: skip
+# (a, b) of RoundUp: results of up to 32 bits, whose sum is a uint32_t; a loop over b has few rounds
+LARGE = ((300, 7), (70_001, 16), (4_000_000_001, 65_536), (0, 9), (5, 100_000),
+         *((2**n + 1, 3 + (1 << max(0, n - 16))) for n in range(9, 32)))  # fmt: skip
 
 
 def macro_asked(text, builds):
@@ -210,7 +210,7 @@ def pick_cases(seed, quick):
 def macro_cases(seed, quick):
     """x in half, any length: the kernel copies whole units of 32 bytes into a buffer that is longer."""
     g = torch.Generator().manual_seed(seed)
-    drawn = random.Random(seed).sample(range(1, 256), 2) if seed else []
+    drawn = random.Random(seed).sample([n for n in range(1, 256) if n not in (16, 31, 250)], 2) if seed else []
     made = []
     for n in (16, 250) if quick else (16, 31, 250, *drawn, 256):
         x, y = (torch.randn(n, generator=g).half() for _ in range(2))

@@ -109,7 +109,7 @@ def choose_cases(seed, quick):
             scale = sum(h + max(m, i) for h, m, i in before) / gain / (head + max(moving, instructions))
             after = head * scale, moving * scale, instructions * scale
             graphs[f"g{j}"] = [tuple(unit * us for us in launch) for launch in before], tuple(unit * us for us in after)
-        made.append(Case(say(f"{most} launches", f"{most} 次启动"), (graphs,), worth(graphs)))
+        made.append(Case(say(f"up to {most} launches", f"至多 {most} 次启动"), (graphs,), worth(graphs)))
     return made
 
 

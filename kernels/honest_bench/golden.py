@@ -131,7 +131,7 @@ def report_cases(seed, quick):
     }
     for most in (60, 2000, 40_000) if seed else ():  # of a class: from a nanosecond to hours, in any order
         count = int(draw.integers(most // 2, most))
-        rows[f"{count} of any length"] = 10 ** draw.uniform(-3, 10, count)
+        rows[f"{count} samples, from 1 ns to hours"] = 10 ** draw.uniform(-3, 10, count)
     for name, values in rows.items():
         p50, p90, p99 = np.percentile(values, [50, 90, 99])
         expected = {"P50": p50, "P90": p90, "P99": p99, "samples": len(values)}

@@ -101,6 +101,7 @@ def drawn_norms(seed):
             norms[draw.randrange(count)] *= 10.0 ** draw.randint(-3, 3)
             together = math.hypot(*norms)
             for times in (draw.uniform(1e-6, 1e-3), draw.uniform(0.3, 0.99), draw.uniform(1.01, 3)):
-                name = say(f"drawn, {count} weights", f"随机，{count} 个权重")
+                name = say(f"drawn, norms of about 1e{k}, weights: {count}, limit x {times:.2g}",
+                           f"随机，范数约 1e{k}，权重数 {count}，上限 x {times:.2g}")  # fmt: skip
                 made.append((name, norms, together * times, min(1.0, times)))
     return made

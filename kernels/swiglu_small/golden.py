@@ -152,7 +152,7 @@ def meta_cases(seed, quick):
     for axes in (draw.choice((1, 2)), draw.randint(4, 6)) if seed else ():
         x = torch.zeros(*(draw.randint(2, 4) for _ in range(axes - 1)), 8)
         made.append(
-            Case(say(f"{axes} sizes that are symbols", f"{axes} 维的大小为符号"), (x,), symbols, run=of_symbols)
+            Case(say(f"sizes that are symbols, axes: {axes}", f"{axes} 维的大小为符号"), (x,), symbols, run=of_symbols)
         )
     return [*made, Case("opcheck", (wide,), None, probe="opcheck")]
 

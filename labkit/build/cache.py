@@ -215,7 +215,7 @@ def _used(home: Path) -> set[str]:
     names: set[str] = set()
     for file in home.glob(f"{_IN_USE}*"):
         try:
-            with open(file, encoding="utf-8") as held:
+            with open(file, "r+", encoding="utf-8") as held:  # NFS locks nothing that is open for reading
                 try:
                     fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
                     if time.time() - file.stat().st_mtime > _DAY_S:  # else its process may be about to lock it

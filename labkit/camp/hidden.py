@@ -72,10 +72,10 @@ def _of_kind(kind: str, spec: Spec, function: Callable, shown: list[Case], rng: 
             continue
         lengths = {} if kind == "long" or kind == "near" and rng.random() < 0.5 else None
         how = _How(rng, 10.0 ** rng.uniform(*powers), lengths, LONG if kind == "long" else 0)
-        args = tuple(how.changed(rng.choice(pair), share) for *pair, share in zip(case.args, others, shares))
-        if kind != "near" and not how.far:
-            continue
         try:
+            args = tuple(how.changed(rng.choice(pair), share) for *pair, share in zip(case.args, others, shares))
+            if kind != "near" and not how.far:
+                continue
             with time_limit(2.0, 30.0), launch.quietly():
                 made = replace(case, name=f"{kind} {turn}", args=args)
                 key = _bytes([replace(made, name="", expected=None)])
@@ -125,7 +125,7 @@ def _float_columns(frame) -> list:
 
 
 def _is_floating(value: Any) -> bool:
-    return hasattr(value, "is_floating_point") and value.is_floating_point()
+    return callable(getattr(value, "is_floating_point", None)) and value.is_floating_point()
 
 
 def _evenly(found: list[Case], alike: dict[bytes, list[Case]], count: int) -> list[Case]:
@@ -147,11 +147,11 @@ def _differ(one: Any, other: Any, tolerance) -> bool:
 
 @dataclass
 class _How:
-    """One case's change. times: what its large numbers are multiplied by, beside the little that each changes by itse
-    lengths: those that lists of a length get in this case (longer ones), or None where each keeps its own. One for all
-    of a length: what goes side by side still does. A tuple is a record and keeps its length. What rises still does: a
-    right solution may rely on it. least: how many more elements a list gets at least, 0 for up to twice as many. far:
-    whether `times` or `least` has changed something."""
+    """One case's change. times: what its large numbers are multiplied by, beside the little that each changes by
+    itself. lengths: those that lists of a length get in this case (longer ones), or None where each keeps its own. One
+    for all of a length: what goes side by side still does. A tuple is a record and keeps its length. What rises still
+    does: a right solution may rely on it. least: how many more elements a list gets at least, 0 for up to twice as
+    many. far: whether `times` or `least` has changed something."""
 
     rng: random.Random
     times: float

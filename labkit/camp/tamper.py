@@ -36,7 +36,7 @@ _LIBRARIES = {
     "decimal", "heapq", "bisect", "re", "string", "enum", "abc",
 }  # fmt: skip
 _PARTS = {"library", "overrides", "utils", "testing", "hub", "package", "jit", "export", "timeline", "reset_clock",
-          "is_compiling", "is_tracing", "cell_contents", "currentframe", "settrace", "setprofile",
+          "clock_from_zero", "is_compiling", "is_tracing", "cell_contents", "currentframe", "settrace", "setprofile",
           # frames, by way of a generator; text that is evaluated or leads to attributes
           "gi_frame", "cr_frame", "ag_frame", "tb_frame", "tb_next", "f_back", "f_locals", "f_globals", "f_builtins",
           "gi_code", "f_code", "get_type_hints", "ForwardRef", "evaluate_forward_ref", "Formatter",
@@ -250,6 +250,11 @@ def _bound(text: str) -> set[tuple[str, str]]:
             found |= {(a.asname or a.name, f"{node.module}.{a.name}") for a in node.names}
         elif isinstance(node, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
             found.add((node.name, ""))
+            todo += node.decorator_list  # what stands in the head runs outside of it
+            if isinstance(node, ast.ClassDef):
+                todo += [*node.bases, *(k.value for k in node.keywords)]
+            else:
+                todo += [*node.args.defaults, *filter(None, node.args.kw_defaults)]
             continue
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             found.add((node.id, ""))

@@ -93,6 +93,8 @@ class Finding:
     @property
     def tensor(self) -> tuple[str, str]:
         """(tensor, instruction) that the finding is about, in the learner's own names, where that is sure."""
+        if not self.text:
+            linecache.checkcache(self.file)  # it may have been edited since
         return tensor_of(str(self.numbers.get("what", "")), self.text or linecache.getline(self.file, self.line))
 
     def lines(self, lang: str | None = None) -> list[str]:

@@ -259,6 +259,9 @@ def _worked_out(text: str, build_type: str) -> str:
     unknown = "\0"
 
     def value(m: re.Match) -> str:
+        plain = {"CXX_COMPILER_ID": "GNU", "PLATFORM_ID": "Linux", "CONFIG": build_type}
+        if m[1] in plain:
+            return plain[m[1]]
         name, _, of = m[1].partition(":")
         one, _, others = of.partition(",")
         tests = {

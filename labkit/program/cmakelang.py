@@ -166,9 +166,9 @@ class Reader:
                 self._call(c)
             else:
                 self._refuse(c)
-                self.ran.append((c.name, self.words(c)))
+                self.ran.append((c.name, words := self.words(c)))
                 if handler := getattr(self, f"do_{c.name}", None):
-                    handler(self.words(c))
+                    handler(list(words))
             i += 1
 
     def _refuse(self, c: _Command) -> None:

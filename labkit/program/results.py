@@ -137,7 +137,7 @@ def of(ended, settings) -> Result:
     result.output, result.late, result.died = ended.output, ended.late, ended.died
     if result.late and not any(f.code in ("time-out", "host-time-out") for f in result.findings):
         # it was killed, or ended while it was asked where it is: no success, whatever its status says
-        result.findings.append(Finding("program-time-out", "error", -1, "", 0, {"seconds": f"{settings.timeout:g}"}))
+        result.findings.append(Finding("host-late", "error", -1, "", 0, {"seconds": f"{settings.timeout:g}"}))
     return result
 
 

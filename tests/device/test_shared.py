@@ -210,7 +210,7 @@ def test_a_process_that_only_asks_and_marks_holds_nobody_up(tmp_path, how):
     processes = [subprocess.Popen([*command, str(seat), how], **pipes) for seat in (1, 0)]
     try:
         for process in processes:  # the other one, too, while the first one stays where it is
-            ready, _, _ = select.select([process.stdout], [], [], 50)
+            ready, _, _ = select.select([process.stdout], [], [], 300)
             assert ready and process.stdout.readline() == "ready\n"
     finally:
         for process in processes:

@@ -331,3 +331,13 @@ def test_the_table(grad_of):
                 less.add((r["count"], r["width"], r["kind"]))
     assert less == {("2048", "512", "zipf")}
     assert [TIMES.written(row) for row in TIMES.rows(((2048, 80, "float32"),), ("one",))] == rows[5:6]
+
+
+def test_combine_at_the_last_row_that_it_takes():
+    """Ids are sorted as numbers of float, which is exact below 2^24."""
+    rows = 1 << 23
+    ids = torch.tensor([0, rows - 1, rows - 1, rows, -1, rows - 2, 5, 2**24 + 1, -(2**31), rows + 1] * 7)
+    grad = eighths((len(ids), 1), FLOAT, 3)
+    record, got, seen = GOLD.launch("combine", grad.npu(), ids.int().npu(), rows, -1, 1, schedule="worst")
+    assert not record.findings and torch.equal(got.cpu().double(), GOLD.table(grad, ids, rows, -1).double())
+    assert seen.cpu()[0, 0] == ((ids < 0) | (ids >= rows)).sum()

@@ -155,7 +155,7 @@ def test_a_program_that_sleeps_does_not_end_well_when_its_time_is_up(tmp_path):
 
 def test_a_late_program_without_a_report_is_no_success():
     result = program.results.of(program.supervise.Ended(0, late=True), program.Settings(timeout=1))
-    assert result.exit_code == 3 and [f.code for f in result.findings] == ["program-time-out"]
+    assert result.exit_code == 3 and [f.code for f in result.findings] == ["host-late"]
     assert "1 s" in repr(result)
 
 

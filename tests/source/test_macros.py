@@ -4,6 +4,7 @@ import subprocess
 
 import pytest
 
+from labkit.build import compiler
 from labkit.source import kernels, lowering, macros
 
 
@@ -24,8 +25,6 @@ def test_a_macro_that_declares_kernels():
 
 
 def test_a_function_of_the_namespace_found_by_its_arguments():
-    from labkit.build import compiler
-
     assert compiler.later_standard("void f() { ReduceSum<float>(a, b, c, 8); }") == ["-std=c++20"]
     for text in (
         "using namespace AscendC; ReduceSum<float>(a, b, c, 8);",
@@ -58,7 +57,9 @@ CONDITIONS = [
 @pytest.mark.parametrize("condition", CONDITIONS)
 def test_a_condition_holds_as_for_the_preprocessor(condition):
     text = f"#define A 1\n#define B 2\n#if {condition}\nYES\n#else\nNO\n#endif\n"
-    said = subprocess.run(["g++", "-E", "-P", "-"], input=text, capture_output=True, text=True, check=True).stdout
+    said = subprocess.run(
+        [compiler.find_cxx(), "-E", "-P", "-x", "c++", "-"], input=text, capture_output=True, text=True, check=True
+    ).stdout
     shown = kernels.active(text).split()
     assert [word for word in ("YES", "NO") if word in shown] == [said.strip()]
 

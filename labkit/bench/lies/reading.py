@@ -73,8 +73,8 @@ def read(sources: dict[str, str]) -> Text:
     """sources: path -> text of each of the script's own files, the script first. Raises SyntaxError."""
     found = Text()
     for file, text in sources.items():
-        tree = ast.parse(text)
         with suppress(RecursionError):  # a sum of thousands of terms: what is not understood is no finding
+            tree = ast.parse(text)
             _Reader(tree, found, file).run()
             found.units += wrong_units(tree)
     return found

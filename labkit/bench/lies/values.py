@@ -61,6 +61,7 @@ class _Step:
 class _Whole:
     """A tensor in memory of its own. written: what of it an operator wrote; None: it was made with contents."""
 
+    dtype: torch.dtype
     shape: torch.Size
     stride: tuple
     offset: int
@@ -161,9 +162,11 @@ class Values(TorchDispatchMode):
                 self._made_of[address] = whole
             if address not in before:
                 blank = tensor.new_zeros(0, dtype=torch.bool, device="cpu") if step.name in _UNWRITTEN else None
-                self._wholes[address] = _Whole(tensor.shape, tensor.stride(), tensor.storage_offset(), blank)
+                self._wholes[address] = _Whole(
+                    tensor.dtype, tensor.shape, tensor.stride(), tensor.storage_offset(), blank
+                )
             whole_of = self._wholes.get(address)
-            if address in filled and whole_of is not None:
+            if address in filled and whole_of is not None and tensor.dtype == whole_of.dtype:
                 self._writes(step, tensor, whole_of)
             step.gives.append((address, contents := _contents(tensor)))
             self.kept += 400 + (0 if contents[2] is None else contents[2].nbytes)

@@ -43,9 +43,9 @@ def get_torch_npu_install_path() -> str:
 
 def check_directory_path_readable(path: str) -> None:
     for wrong, what in (
-        (not os.path.exists(path), "The path does not exist"),
-        (os.path.islink(path), "Invalid path is a soft chain"),
-        (not os.access(path, os.R_OK), "The path permission check failed"),
+        (not os.path.exists(path), "There is nothing at"),
+        (os.path.islink(path), "A link is not followed"),
+        (not os.access(path, os.R_OK), "May not be read"),
     ):
         if wrong:
             raise RuntimeError(f"{what}: {path}")
@@ -55,7 +55,7 @@ def check_path_owner_consistent(path: str) -> None:
     warnings.warn("check_path_owner_consistent() looks no longer for an owner: use check_directory_path_readable()",
                   FutureWarning, stacklevel=2)  # fmt: skip
     if not os.path.exists(path):
-        raise RuntimeError(f"The path does not exist: {path}")
+        raise RuntimeError(f"There is nothing at: {path}")
 
 
 def get_cann_version() -> str:

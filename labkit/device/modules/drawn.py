@@ -57,14 +57,15 @@ class NpuPreGenDropout(nn.Dropout):
 
     def forward(self, x):
         if not isinstance(x, (torch.Tensor, list)):
-            raise RuntimeError("input type error!" + ops_error(ErrCode.TYPE))
+            raise RuntimeError(
+                "NpuPreGenDropout takes a tensor, or a list of shape, dtype and device" + ops_error(ErrCode.TYPE)
+            )
         wants_mask = isinstance(x, list)
         if self.p == 0 or not self.training:
             return None if wants_mask else x
         if self.p not in self.task_dict:
             raise RuntimeError(
-                f"NpuPreGenDropout input prob error! You Only Register prob:{list(self.task_dict)}"
-                + ops_error(ErrCode.VALUE)
+                f"p = {self.p} is new since the step began; known: {list(self.task_dict)}" + ops_error(ErrCode.VALUE)
             )
         self.task_dict[self.p].idx += 1
         shape, dtype, device = x if wants_mask else (x.shape, x.dtype, x.device)
@@ -109,7 +110,7 @@ def _quant_noise(module: nn.Module, p: float, block_size: int) -> nn.Module:
         (weight.ndim == 4 and spatial > 1 and spatial % block_size, "Kernel size"),
     ):
         if wrong:
-            raise ValueError(f"{what} must be a multiple of block sizes" + ops_error(ErrCode.VALUE))
+            raise ValueError(f"{what}: {block_size} does not divide them" + ops_error(ErrCode.VALUE))
 
     def drop(module, inputs) -> None:
         if module.training:
@@ -127,7 +128,9 @@ def _quant_noise(module: nn.Module, p: float, block_size: int) -> nn.Module:
 class _NpuLinear(nn.Linear):
     def forward(self, input2):
         if input2.dim() not in (2, 3):
-            raise RuntimeError("not support this dim" + ops_error(ErrCode.NOT_SUPPORT))
+            raise RuntimeError(
+                f"the input has {input2.dim()} dimensions; 2 or 3 are wanted" + ops_error(ErrCode.NOT_SUPPORT)
+            )
         bias = None if self.bias is None else self.bias.to(input2.dtype)
         return nn.functional.linear(input2, self.weight.to(input2.dtype), bias)
 
@@ -157,7 +160,7 @@ class MultiheadAttention(nn.Module):
         if self.head_dim * num_heads != embed_dim:
             raise ValueError("embed_dim must be divisible by num_heads" + ops_error(ErrCode.VALUE))
         if self_attention and not self.qkv_same_dim:
-            raise ValueError("Self-attention requires query, key and value to be of the same size"
+            raise ValueError("self_attention: kdim and vdim must be embed_dim"
                              + ops_error(ErrCode.VALUE))  # fmt: skip
         widths = {"k_proj": self.kdim, "v_proj": self.vdim, "q_proj": embed_dim, "out_proj": embed_dim}
         for name, width in widths.items():

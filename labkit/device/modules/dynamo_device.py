@@ -23,20 +23,21 @@ class NpuInterface(device_interface.DeviceInterface):
 
         @staticmethod
         def current_device() -> int:
-            return caching_worker_current_devices.get("npu", None) or current_device()
+            known = caching_worker_current_devices.get("npu")
+            return current_device() if known is None else known
 
         @staticmethod
         def get_device_properties(device=None):
-            if device is None:
-                device = NpuInterface.Worker.current_device()
-            elif not isinstance(device, int):
+            if device is not None and not isinstance(device, int):
                 device = torch.device(device)
                 if device.type != "npu":
                     raise AssertionError(f"expected an npu, got {device}")
                 device = device.index
+            if device is None:
+                device = NpuInterface.Worker.current_device()
             if "npu" not in caching_worker_device_properties:
                 caching_worker_device_properties["npu"] = [get_device_properties_npu(i) for i in range(device_count())]
-            return caching_worker_device_properties["npu"][device or 0]
+            return caching_worker_device_properties["npu"][device]
 
     current_device, device_count = staticmethod(current_device), staticmethod(device_count)
     set_device, is_available = staticmethod(npu.set_device), staticmethod(npu.is_available)

@@ -22,7 +22,7 @@ def bind(*cores) -> None:
     that the process had at first. Cores that this machine has not are left out."""
     wanted = set(cores[0]) if len(cores) == 1 else set() if cores == (-1, -1) else set(range(cores[0], cores[1] + 1))
     if wanted and not wanted & _AT_FIRST:
-        warnings.warn(messages.text("device.no_cores", cores=sorted(wanted), have=sorted(_AT_FIRST)))
+        return warnings.warn(messages.text("device.no_cores", cores=sorted(wanted), have=sorted(_AT_FIRST)))
     os.sched_setaffinity(0, wanted & _AT_FIRST or _AT_FIRST)
 
 
@@ -107,5 +107,4 @@ pta_error, ops_error, dist_error, graph_error, prof_error = (
 class FlopsCounter(_FlopsCounter):
     def __init__(self):
         super().__init__()
-        warnings.warn("torch_npu.utils.flops_count.FlopsCounter() will be deprecated: use "
-                      "torch_npu.utils.FlopsCounter()", FutureWarning, stacklevel=2)  # fmt: skip
+        warnings.warn("this FlopsCounter goes: torch_npu.utils.FlopsCounter() is the same", FutureWarning, stacklevel=2)

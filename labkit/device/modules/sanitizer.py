@@ -31,7 +31,7 @@ from labkit import messages
 from labkit.device import library, streams
 
 _LOW = (1 << 32) - 1
-_INSIDE = (__file__, os.path.dirname(torch.__file__))
+_INSIDE = (__file__, os.path.join(os.path.dirname(torch.__file__), ""))
 
 
 def _here() -> traceback.StackSummary:

@@ -54,6 +54,7 @@ static bool in_kernel() {
 }
 
 static void (*g_no_memory)() = nullptr;
+static std::terminate_handler g_before = nullptr;  // says what was thrown
 static void nobody_caught() {
     bool memory = false;
     try {
@@ -64,11 +65,12 @@ static void nobody_caught() {
         memory = e.code() == std::errc::resource_unavailable_try_again;
     } catch (...) {}
     if (memory && !in_kernel()) g_no_memory();
+    if (g_before) g_before();
     std::abort();
 }
 void when_memory_fails(void (*call)()) {
     g_no_memory = call;
-    std::set_terminate(nobody_caught);
+    g_before = std::set_terminate(nobody_caught);
 }
 
 // What a kernel forked, whatever session it has moved to, ends with this process: orphans come here (main), and their

@@ -397,7 +397,6 @@ void serve(const Request& q) {
         none.finished = false;
         return answer(none, "{\"kind\":\"load\",\"what\":" + json_string(why) + "}");
     }
-    limit_heap(RLIM_INFINITY);  // the answer needs some
     const char* kind = g_fault.signal == kLeft ? "exit" : g_fault.signal == kNoMemory ? "memory" : "crash";
     if (woke != 0) {  // time is up: ask one thread that runs a core where it is
         kind = "time-out";
@@ -407,6 +406,7 @@ void serve(const Request& q) {
             while (sem_timedwait(&g_event, &soon) != 0 && errno == EINTR) {}
         }
     }
+    limit_heap(RLIM_INFINITY);  // the answer needs some; not before: other threads of the kernel still run
     LaunchResult none;
     none.finished = false;
     if (g_fault.where) {
