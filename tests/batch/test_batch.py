@@ -44,7 +44,7 @@ def test_killed_in_the_middle_it_goes_on_and_loses_nothing(tmp_path):
 
     done = subprocess.run(words, env=scratch, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert "1 of 2 notebooks are done already" in done.stderr and "2/2 n1 ok" in done.stderr
+    assert "1 of 2 notebooks is done already" in done.stderr and "2/2 n1 ok" in done.stderr
     assert notebook.stat().st_mtime_ns == kept, "n0 was run again"
     assert "2 of 2" in done.stdout and (tmp_path / "out/n1.ipynb").is_file()
 
