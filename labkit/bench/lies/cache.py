@@ -66,7 +66,8 @@ def _slower(c: Case) -> Iterator[Finding]:
     for r in c.seen.cold or ():
         cold[place_of(r), signature(r)].append(r["busy_us"])
     for key, group in c.groups.items():
-        if group[0]["kernels"] and cold.get(key) and key not in elsewhere:
+        beside = any(r["among_threads"] for r in group)  # other threads' work comes between, each time in another way
+        if group[0]["kernels"] and cold.get(key) and key not in elsewhere and not beside:
             warm, without = median(r["busy_us"] for r in group), median(cold[key])
             emptied = sum(r["busy_us"] * EVEN > without for r in group)  # by the script itself, beside the others
             if warm and without > LONGER * warm and emptied < len(group) / 4:
