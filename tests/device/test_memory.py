@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import gc
 import os
-import re
 import random
+import re
 import subprocess
 import sys
 
