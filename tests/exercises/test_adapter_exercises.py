@@ -4,7 +4,9 @@ so nothing is built but a kernel.
 
 from __future__ import annotations
 
+import gc
 import os
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -102,6 +104,34 @@ def test_more_results_than_the_schema_has():
     wanted = (torch.nn.functional.silu(x) * x, x)
     assert key(made(body.format("launched(x), x.clone()")), expected=wanted) == "right"
     assert key(made(body.format("launched(x), x.clone(), x.clone()")), expected=wanted) == "op-raised"
+
+
+DEEPER = """
+import weakref
+class Held: pass
+def released(n): return n and released(n - 1)
+def deeper(x):
+    one = Held()
+    one.itself = one
+    weakref.finalize(one, released, 30)
+    del one
+    return torch.ops.tried.twice(x)
+lib.define("twice(Tensor x) -> Tensor")
+lib.impl("twice", deeper, "PrivateUse1")
+"""
+
+
+def test_no_finalizer_runs_where_an_operator_calls_itself_for_ever(monkeypatch):
+    op, failed = made(DEEPER), []
+    monkeypatch.setattr(sys, "unraisablehook", failed.append)
+    before = gc.get_threshold()
+    gc.set_threshold(1, 1, 1)
+    try:
+        assert key(op) == "op-recursion"
+    finally:
+        gc.set_threshold(*before)
+    gc.collect()
+    assert not failed and gc.isenabled()
 
 
 def test_the_way_back_without_a_kernel():
