@@ -50,6 +50,12 @@ ASKED = [
     "align",
     "traverse",
     "in_l1",
+    "max_m",
+    "max_n",
+    "max_k",
+    "min_m",
+    "min_n",
+    "min_k",
 ]
 
 
@@ -88,6 +94,7 @@ def ask(shim, host_class=0, **asked):
         traverse=0,
         in_l1=0,
         dtype=1,
+        **dict.fromkeys(ASKED[-6:], -1),
     )
     q, t, dims = Asked(**{**free, **asked}), Tiling(), (ctypes.c_int32 * 3)()
     return shim.cut_matmul(ctypes.byref(q), ctypes.byref(t), dims, host_class), t, list(dims)
@@ -275,3 +282,19 @@ def test_l1_is_shared_as_cann_shares_it(shim, trans_b, depths):
     asked = dict(single_m=2048, single_n=1536, single_k=8192, base_m=128, base_n=256, trans_b=trans_b)
     result, t, _ = ask(shim, m=8192, n=8192, k=8192, cores=24, **asked)
     assert result == 0 and t.baseK == 64 and (t.depthA1, t.depthB1, t.stepKa, t.stepKb) == depths
+
+
+@pytest.mark.parametrize("axis", "mnk")
+def test_a_range_of_one_axis_is_kept(shim, axis):
+    product = dict(m=1024, n=1024, k=1024, cores=8, split_k=1)
+
+    def part(**bound) -> int:
+        done, t, _ = ask(shim, **product, **bound)
+        assert done == 0
+        return {"m": t.singleCoreM, "n": t.singleCoreN, "k": t.singleCoreK}[axis]
+
+    free = part()
+    assert part(**{f"max_{axis}": free // 2}) <= free // 2
+    least = min(2 * free, product[axis])
+    small = part(**{f"max_{axis}": 256})
+    assert small <= 256 < part(**{f"min_{axis}": max(least, 512)})

@@ -5,7 +5,7 @@ using namespace matmul_tiling;
 
 struct Asked {
     int32_t m, n, k, cores, dtype, trans_a, trans_b, bias, base_m, base_n, single[3], split_k, schedule, l1, max_base,
-        align, traverse, in_l1;
+        align, traverse, in_l1, range[6];
 };
 
 extern "C" long cut_matmul(const Asked* q, TCubeTiling* out, int32_t* dims, int host_class) {
@@ -22,6 +22,7 @@ extern "C" long cut_matmul(const Asked* q, TCubeTiling* out, int32_t* dims, int 
     t.EnableBias(q->bias);
     t.SetFixSplit(q->base_m, q->base_n, -1);
     t.SetSingleShape(q->single[0], q->single[1], q->single[2]);
+    t.SetSingleRange(q->range[0], q->range[1], q->range[2], q->range[3], q->range[4], q->range[5]);
     t.EnableMultiCoreSplitK(q->split_k);
     t.SetMatmulConfigParams({1, false, ScheduleType(q->schedule), MatrixTraverse(q->traverse), false});
     t.SetBufferSpace(q->l1, -1, -1);
