@@ -133,8 +133,10 @@ void reduce(Op op, Dt t, Loc d, Loc s, Loc work, int32_t n, bool index, Here her
     } else {
         extreme_of(op, t, result, &best, src, size_t(n));
         core->vec.note(t, result, ~0u);
-        core->book(k, work, uint32_t(need), true);
-        if (need) std::memset(core->at(work), kPoison, need);
+        if (need) {
+            core->book(k, work, uint32_t(need), true);
+            std::memset(core->at(work), kPoison, need);
+        }
     }
     core->book(k, d, uint32_t(out), true);
     std::memcpy(core->at(d), result, size);
