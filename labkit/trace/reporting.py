@@ -9,8 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from labkit.figures.words import text_width
-from labkit.messages import language, text
+from labkit.messages import aligned, language, text
 from labkit.trace import callers, find_kernels, find_memory, find_steps, idle, intervals, model
 from labkit.trace.finding import time
 
@@ -274,12 +273,7 @@ def _end(line: str) -> str:
 
 def _table(heads: list[str], rows: list[list[str]]) -> list[str]:
     rows = [[cell if len(cell) <= 48 else cell[:47] + "…" for cell in row] for row in [heads, *rows]]
-
-    def cells(word: str) -> int:  # a Chinese character takes two
-        return sum(2 if text_width(ch) >= 12 else 1 for ch in word)
-
-    wide = [max(cells(row[i]) for row in rows) for i in range(len(heads))]
-    return ["  " + "  ".join(cell + " " * (w - cells(cell)) for cell, w in zip(row, wide)).rstrip() for row in rows]
+    return [f"  {line}" for line in aligned(rows)]
 
 
 def _html_table(title: str, heads: list[str], rows: list[list[str]]) -> str:
