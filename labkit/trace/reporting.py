@@ -14,6 +14,7 @@ from labkit.trace import callers, find_kernels, find_memory, find_steps, idle, i
 from labkit.trace.finding import time
 
 TOP = 15
+RANKS = 16  # that text and page show
 
 
 def _short(shapes: str, most: int = 60) -> str:
@@ -154,12 +155,18 @@ class Report(Page):
             lines.append(text("trace.report.memory", peaks=said))
         return lines
 
+    def more(self) -> list[str]:
+        """How many ranks are not shown."""
+        left = len(self.traces) - RANKS
+        return [text("trace.report.more", n=left)] if left > 0 else []
+
     def text(self) -> str:
         lines = [*self.head(), ""]
-        for i, trace in enumerate(self.traces[:16]):
+        for i, trace in enumerate(self.traces[:RANKS]):
             if len(self.traces) > 1:
                 lines.append(self._heading(trace))
             lines += self.sums(i) + ([""] if len(self.traces) > 1 else [])
+        lines += self.more()
         problems = self.problems()
         lines += ["", text("trace.report.problem")] if problems else []
         lines += [f"  {line}" for problem in problems for line in problem.lines()]
@@ -230,10 +237,11 @@ class Report(Page):
         from labkit.trace import figures
 
         parts = [f"<p>{'<br>'.join(escape(line) for line in self.head())}</p>"]
-        for i, trace in enumerate(self.traces[:16]):
+        for i, trace in enumerate(self.traces[:RANKS]):
             if len(self.traces) > 1:
                 parts.append(f"<h2>{escape(self._heading(trace))}</h2>")
             parts.append("<ul>" + "".join(f"<li>{escape(line.strip())}</li>" for line in self.sums(i)) + "</ul>")
+        parts += [f"<p>{escape(line)}</p>" for line in self.more()]
         if problems := self.problems():
             parts.append(f"<h2>{escape(text('trace.report.problem'))}</h2>")
             parts += [f"<p>{'<br>'.join(map(escape, problem.lines()))}</p>" for problem in problems]
