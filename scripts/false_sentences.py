@@ -50,6 +50,8 @@ def changed(text: str, line: int, factor: float) -> str:
 def copy(work: Path) -> Path:
     """The files that git knows of the checkout."""
     names = subprocess.run(["git", "ls-files", "-z"], cwd=REPO, capture_output=True, text=True, check=True).stdout
+    for old in (work / "notebooks/source").glob("*.md"):  # of an earlier run: one with another name now stood twice
+        old.unlink()
     for name in filter(None, names.split("\0")):
         if (REPO / name).is_file():
             (work / name).parent.mkdir(parents=True, exist_ok=True)
@@ -95,7 +97,7 @@ def unnamed(number: str, new: dict[str, list[str]], prose: list[str], named: str
     """(number, sentence) of the prose, as built now, whose number an output has lost, and which is not named."""
     (path,) = REPO.glob(f"notebooks/*/{number}*.ipynb")
     old = json.loads(path.read_text())["cells"]
-    lost, kept, found = set(), set(), []
+    lost, kept, found, told = set(), set(), [], set(NUMBER.findall(named))
     for cell in old:
         if cell["cell_type"] == "code" and cell["id"] in new:
             lost |= numbers(cell) - set(new[cell["id"]])
@@ -103,7 +105,7 @@ def unnamed(number: str, new: dict[str, list[str]], prose: list[str], named: str
     for text in prose:
         for sentence in re.split(r"(?<=[.:!?])\s+|\n", text):
             for n in NUMBER.findall(sentence):
-                if len(n.strip("0.,")) > 1 and n in lost - kept and n not in named:
+                if len(n.strip("0.,")) > 1 and n in lost - kept and n not in told:
                     found.append((n, sentence))
     return found
 
@@ -124,6 +126,8 @@ def main() -> None:
     text = (REPO / TABLE).read_text()
     known = constants(text)
     drawn = given.constant or random.Random(given.seed).sample(sorted(known), given.count)
+    if unknown := [name for name in drawn if name not in known]:
+        parser.error(f"{TABLE} has no constant of the clock {', '.join(unknown)}")
     if given.list:
         return print(*drawn, sep="\n")
     work = copy(given.work)

@@ -240,6 +240,11 @@ def try_out(copy: Copy, m: Mutant, table: dict, clean: dict[str, str]) -> bool:
     return True
 
 
+def nearest(lines: list[int], to: int) -> int:
+    """Where a line is now that was there: others may have the same text."""
+    return min(lines, key=lambda n: abs(n - to))
+
+
 def report(rows: list[Mutant]) -> str:
     ran = [m for m in rows if m.outcome]
     counted = [m for m in ran if m.outcome != "equivalent"]
@@ -287,8 +292,11 @@ def main() -> None:
     copy, clean, rows = Copy(options.work, names, options.limit), {}, read(out)
     if options.only:
         for m in [m for m in rows if m.id in {int(i) for i in options.only.split(",")}]:
-            line = next(n for n, text in code_lines(m.file).items() if text.strip() == m.original and n >= m.line - 200)
-            m.place = f"{m.file}:{line}"
+            there = [n for n, text in code_lines(m.file).items() if text.strip() == m.original]
+            if not there:
+                print(f"{m.id}: {m.file} has no line {m.original!r} any more", flush=True)
+                continue
+            m.place = f"{m.file}:{nearest(there, m.line)}"
             reason = known.get((Path(m.file).name, m.original, m.mutated))
             if reason:
                 m.outcome, m.test, m.says = "equivalent", "", reason

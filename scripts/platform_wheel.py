@@ -27,7 +27,7 @@ def main(arguments: list[str] | None = None) -> int:
     asked = parser.parse_args(arguments)
     asked.out.mkdir(parents=True, exist_ok=True)
     words = {**os.environ, "LABKIT_PLATFORM_WHEEL": "0" if asked.pure else "1"}
-    before = set(asked.out.glob("*.whl"))
+    before = {wheel: wheel.stat().st_mtime_ns for wheel in asked.out.glob("labkit-*.whl")}
     with tempfile.TemporaryDirectory(prefix="labkit-wheel-") as scratch:
         # A copy of what git knows, so that no leftover of another build gets in.
         listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
@@ -48,8 +48,9 @@ def main(arguments: list[str] | None = None) -> int:
             str(asked.out),
         ]
         code = subprocess.run([*command, scratch], env=words).returncode
-    for wheel in sorted(set(asked.out.glob("*.whl")) - before) or sorted(asked.out.glob("labkit-*.whl")):
-        print(f"{wheel}: {wheel.stat().st_size / 2**20:.1f} MB")
+    for wheel in sorted(asked.out.glob("labkit-*.whl")):
+        if wheel.stat().st_mtime_ns != before.get(wheel):  # one of an earlier build is not what was made
+            print(f"{wheel}: {wheel.stat().st_size / 2**20:.1f} MB")
     return code
 
 

@@ -92,6 +92,7 @@ def _lines(e: Explanation) -> list[str]:
         ),
     ]
     busy = ", ".join(f"{p} {percent(share)}" for p, share in f.pipes.items() if share >= 0.005)
+    busy = busy or text("explain.no_pipe")  # an empty kernel
     lines.append(text("explain.pipes", pipes=busy, us=time_text(f.longest["time"]), launch=percent(f.launch)))
     if f.read + f.written:
         hits = 1 - f.missed / f.read if f.read else 0.0

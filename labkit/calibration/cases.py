@@ -65,7 +65,7 @@ class Bench:
 
         held = self._memory.get((which, dtype))
         if held is None or held.numel() < elements:
-            held = self._memory[which, dtype] = torch.empty(elements, dtype=getattr(torch, dtype)).npu()
+            held = self._memory[which, dtype] = torch.empty(elements, dtype=getattr(torch, dtype), device="npu")
         return held
 
 

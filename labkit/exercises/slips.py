@@ -6,6 +6,7 @@ They are asked for where a check has failed. Each sentence is true of the text, 
 from __future__ import annotations
 
 import ast
+import builtins
 import difflib
 import keyword
 import re
@@ -17,6 +18,7 @@ from labkit.exercises.cases import Case, InOut, Out
 from labkit.exercises.diagnose import Diagnosis
 from labkit.exercises.spec import pick
 from labkit.exercises.stub import CELL, Joined, Template, normalise
+from labkit.source.scan import mask
 
 # What gives a new value and changes nothing: a line that does only this throws it away.
 _NEW = set(
@@ -24,6 +26,8 @@ _NEW = set(
     "permute sum mean max min abs sort_values groupby round sorted reversed compile clamp where stack cat pin_memory "
     "expand squeeze unsqueeze flatten softmax".split()
 )
+_MOVES = {"to", "half", "float", "double", "compile"}  # a module does these to itself
+_MODULE = re.compile(r"(?i)model|module|net\b|layer")
 _VALUES = (ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp)
 _IN_PLACE = {"sort", "append", "extend", "reverse", "update", "clear", "insert", "remove", "shuffle"}  # they give None
 _COLLECTIVES = (  # of torch.distributed: they write into a tensor that they are given
@@ -136,14 +140,17 @@ def _python(ours: Template, joined: Joined) -> str:
         return ""
     mine = [n for n in ast.walk(tree) if hasattr(n, "lineno") and joined.place(n.lineno)[0] == CELL]
     last = {n.body[-1] for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)}  # there it lacks a `return`
-    kept = {id(n.value) for n in mine if isinstance(n, ast.Expr)}
+    kept = {id(n.body if isinstance(n, ast.Lambda) else n.value) for n in mine if isinstance(n, (ast.Lambda, ast.Expr))}
+    asked = {ast.unparse(n.func) for n in ast.walk(tree) if isinstance(n, ast.Call)}
     for node in mine:
         if isinstance(node, ast.Call) and _called(node) in ("set", "Counter") and node.args:
-            if isinstance(node.args[0], ast.Call) and _called(node.args[0]) in _FLAT:
+            flat = node.args[0]
+            of_numpy = re.search(r"\b(np|numpy)\b", ast.unparse(flat))  # there they are numbers
+            if isinstance(flat, ast.Call) and _called(flat) in _FLAT and not of_numpy:
                 return messages.text("slip.set-of-tensor", code=_shown(node))
         if isinstance(node, ast.Call) and id(node) not in kept and _is_collective(node):
             return messages.text("slip.in-place", code=_shown(node))
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and _called(node.value) in _NEW:
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and _is_new(node.value, asked):
             return messages.text("slip.thrown-away", code=_shown(node.value))
         if isinstance(node, ast.Expr) and isinstance(node.value, _VALUES) and node not in last:
             return messages.text("slip.thrown-away", code=_shown(node.value))
@@ -159,10 +166,20 @@ def _python(ours: Template, joined: Joined) -> str:
         ):
             return messages.text("slip.append", code=_shown(node))
     always = {_called(n) for n in theirs if isinstance(n, ast.Call)} - _named(theirs)
+    always -= {name for name, thing in vars(builtins).items() if isinstance(thing, type)}  # an annotation, an `except`
     given = {n.arg for n in ast.walk(tree) if isinstance(n, ast.arg)}
     given |= {n.id for n in mine if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}  # a value of their own
     bare = (_named(mine) & always) - {_called(n) for n in mine if isinstance(n, ast.Call)} - given
     return messages.text("slip.not-called", name=min(bare)) if bare else ""
+
+
+def _is_new(call: ast.Call, asked: set[str]) -> bool:
+    """Whether all that the call does is to give a new value. asked: what the file calls, as no tensor is."""
+    name, of = _called(call), ast.unparse(getattr(call.func, "value", call.func))
+    if name in _MOVES and (of in asked or _MODULE.search(of)):
+        return False
+    waits = name == "join" and not call.args  # for a thread
+    return name in _NEW and not waits and not any(k.arg in ("out", "inplace") for k in call.keywords)
 
 
 def _is_collective(call: ast.Call) -> bool:
@@ -266,6 +283,16 @@ def _shown(node: ast.AST, most: int = 40) -> str:
     return text if len(text) <= most else text[: most - 3] + "..."
 
 
+_PURE = {"len", "min", "max", "abs", "sum", "any", "all", "int", "float", "round", "range", "print"}
+
+
+def _root(node: ast.AST) -> str:
+    """The name in front: x of x[0].y."""
+    while isinstance(node, (ast.Attribute, ast.Subscript, ast.Starred)):
+        node = node.value
+    return getattr(node, "id", "")
+
+
 def endless(joined: Joined, line: int) -> str:
     """What the loop around `line` of the cell does not change."""
     try:
@@ -277,14 +304,23 @@ def endless(joined: Joined, line: int) -> str:
     if not loops:
         return ""
     loop = max(loops, key=lambda n: n.lineno)
-    inside = [n for statement in loop.body for n in ast.walk(statement)]
-    changed = {n.id for n in inside if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-    called = [n.func for n in inside if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute)]
-    changed |= {f.value.id for f in called if isinstance(f.value, ast.Name)}
-    asked = {n.id for n in ast.walk(loop.test) if isinstance(n, ast.Name)}
-    if any(isinstance(n, (ast.Break, ast.Return)) for n in inside) or asked & changed:
+    inside = [n for part in (loop.test, *loop.body) for n in ast.walk(part)]
+    test = list(ast.walk(loop.test))
+    if any(isinstance(n, (ast.Break, ast.Return, ast.Raise, ast.Yield, ast.YieldFrom)) for n in inside):
         return ""
-    names = ", ".join(f"`{n}`" for n in sorted(asked - {"len", "min", "max", "abs", "sum"}))
+    if any(isinstance(n, ast.Call) and _called(n) not in _PURE for n in test):  # next(it) is another one each time
+        return ""
+    changed = {_root(n) for n in inside if isinstance(getattr(n, "ctx", None), (ast.Store, ast.Del))}
+    calls = [n for n in inside if isinstance(n, ast.Call) and _called(n) not in _PURE]
+    changed |= {_root(n.func) for n in calls if isinstance(n.func, ast.Attribute)}
+    # a list that a function is given may change in it, a number cannot
+    less = [n for n in test if isinstance(n, ast.Compare) and isinstance(n.ops[0], (ast.Lt, ast.LtE, ast.Gt, ast.GtE))]
+    numbers = {_root(n) for c in less for n in (c.left, *c.comparators) if isinstance(n, ast.Name)}
+    changed |= {_root(a) for n in calls for a in n.args} - numbers
+    asked = {n.id for n in test if isinstance(n, ast.Name)} - _PURE
+    if asked & changed:
+        return ""
+    names = ", ".join(f"`{n}`" for n in sorted(asked))
     return messages.text("slip.endless" if names else "slip.endless-true", names=names)
 
 
@@ -304,7 +340,7 @@ def of_error(error: BaseException, name: str) -> str:
     known = {**frame.f_globals, **frame.f_locals}
     text = str(error)
     if isinstance(error, ZeroDivisionError):
-        zero = [n for n in _divisors(tree) if known.get(n) == 0]
+        zero = [n for n in _divisors(tree) if isinstance(known.get(n), (int, float)) and known[n] == 0]
         return messages.text("slip.zero", name=zero[0]) if zero else ""
     if isinstance(error, UnboundLocalError):
         return messages.text("slip.unbound", name=(re.findall(r"'(\w+)'", text) or ["?"])[0])
@@ -438,15 +474,15 @@ def _scalars(case: Case, text: str, entry: str) -> dict[str, int]:
 # ---- brackets
 
 _PAIRS = {")": "(", "]": "[", "}": "{"}
-# What is no code: comments, strings, characters. Each line of it stays a line.
-_C = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.S)
+# What is no code: comments and strings. Each line of it stays a line.
 _PYTHON = re.compile(r"#[^\n]*|\"\"\".*?\"\"\"|'''.*?'''|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'", re.S)
 
 
 def unbalanced(text: str, comment: str = "//") -> tuple[int, str, bool] | None:
     """What a region leaves open, or closes once too often, where the compiler names a line far below:
     (line from 1, bracket, is it open) of the first bracket without a partner; None where all have one."""
-    code = (_C if comment == "//" else _PYTHON).sub(lambda m: "\n" * m[0].count("\n") or " ", text)
+    in_python = comment != "//"
+    code = _PYTHON.sub(lambda m: "\n" * m[0].count("\n") or " ", text) if in_python else mask(text, directives=False)
     opened: list[tuple[int, str]] = []
     for number, line in enumerate(code.split("\n"), 1):
         for c in line:

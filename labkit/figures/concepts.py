@@ -8,6 +8,7 @@ those of the picture, not of a launch, and the figure says so.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -158,7 +159,7 @@ def cube_vector(cube: float, vector: float, pieces: int = 6, launch: float = 0.0
     Raises ValueError.
     """
     _wanted(pieces, cube=cube, vector=vector)
-    if launch < 0:
+    if not 0 <= launch < math.inf:
         raise ValueError(f"launch={launch}: want us, not below 0")
     whole = [_Step("AIC", i, i * cube, (i + 1) * cube) for i in range(pieces)]
     begin = pieces * cube + launch
@@ -176,7 +177,7 @@ def cube_vector(cube: float, vector: float, pieces: int = 6, launch: float = 0.0
 
 
 def _wanted(count: int, **times: float) -> None:
-    if not 2 <= count <= MOST or min(times.values()) <= 0:
+    if not 2 <= count <= MOST or not all(0 < us < math.inf for us in times.values()):  # nan too
         given = ", ".join(f"{k}={v}" for k, v in times.items())
         raise ValueError(f"{given}, {count} of them: want times above 0, and 2 to {MOST}")
 

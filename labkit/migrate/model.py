@@ -21,6 +21,8 @@ def small(seed: int = 0, **sizes: int) -> torch.nn.Module:
     if unknown := sorted(set(sizes) - set(SIZES)):
         raise TypeError(f"small() has no size {', '.join(unknown)}; it has {', '.join(SIZES)}.")
     s = {**SIZES, **sizes}
+    if none := [f"{name}={size}" for name, size in s.items() if size < (0 if "layers" in name else 1)]:
+        raise ValueError(f"{', '.join(none)}: give at least 1, of layers at least 0.")
     if s["hidden"] % s["heads"] or s["heads"] % 2 or s["hidden"] // s["heads"] % 2:
         raise ValueError(f"hidden={s['hidden']}, heads={s['heads']}: give an even number of heads of an even width.")
     if (scenes.SIDE // s["patch"] // 2) ** 2 != scenes.IMAGE_TOKENS:

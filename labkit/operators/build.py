@@ -88,7 +88,8 @@ def for_npu(text: str, filename: str, announce, folder: Path | None = None) -> P
     import torch.utils.cpp_extension as extension
 
     root = bisheng.find_root()
-    wheel = Path(__import__("torch_npu").__file__).parent
+    adapted = __import__("torch_npu")
+    wheel = Path(adapted.__file__).parent
     here = folder or Path(filename).resolve().parent
     stem = re.sub(r"\W+", "_", Path(filename).stem).strip("_") or "adapter"
     release = tuple(int(part) for part in torch.__version__.split(".")[:2])
@@ -110,7 +111,9 @@ def for_npu(text: str, filename: str, announce, folder: Path | None = None) -> P
         "-lc10",
     ]
     data = text.encode()
-    parts: list = ["npu adapter", torch.__version__, *words, data]
+    # both are brought up to date in place, and their paths stay
+    versions = torch.__version__, getattr(adapted, "__version__", ""), bisheng.cann_version(root)
+    parts: list = ["npu adapter", *versions, *words, data]
     for path, digest in sorted(includes.reach([], [data], [str(here)]).items()):
         parts += [path, digest]
 

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import numpy as np
 
-from labkit.figures.words import text_width
-from labkit.messages import language, text
+from labkit.messages import aligned, language, text
 from labkit.trace import callers, find_kernels, find_memory, find_steps, idle, intervals, model
 from labkit.trace.finding import time
 
 TOP = 15
+RANKS = 16  # that text and page show
 
 
 def _short(shapes: str, most: int = 60) -> str:
@@ -155,12 +155,18 @@ class Report(Page):
             lines.append(text("trace.report.memory", peaks=said))
         return lines
 
+    def more(self) -> list[str]:
+        """How many ranks are not shown."""
+        left = len(self.traces) - RANKS
+        return [text("trace.report.more", n=left)] if left > 0 else []
+
     def text(self) -> str:
         lines = [*self.head(), ""]
-        for i, trace in enumerate(self.traces[:16]):
+        for i, trace in enumerate(self.traces[:RANKS]):
             if len(self.traces) > 1:
                 lines.append(self._heading(trace))
             lines += self.sums(i) + ([""] if len(self.traces) > 1 else [])
+        lines += self.more()
         problems = self.problems()
         lines += ["", text("trace.report.problem")] if problems else []
         lines += [f"  {line}" for problem in problems for line in problem.lines()]
@@ -231,10 +237,11 @@ class Report(Page):
         from labkit.trace import figures
 
         parts = [f"<p>{'<br>'.join(escape(line) for line in self.head())}</p>"]
-        for i, trace in enumerate(self.traces[:16]):
+        for i, trace in enumerate(self.traces[:RANKS]):
             if len(self.traces) > 1:
                 parts.append(f"<h2>{escape(self._heading(trace))}</h2>")
             parts.append("<ul>" + "".join(f"<li>{escape(line.strip())}</li>" for line in self.sums(i)) + "</ul>")
+        parts += [f"<p>{escape(line)}</p>" for line in self.more()]
         if problems := self.problems():
             parts.append(f"<h2>{escape(text('trace.report.problem'))}</h2>")
             parts += [f"<p>{'<br>'.join(map(escape, problem.lines()))}</p>" for problem in problems]
@@ -274,12 +281,7 @@ def _end(line: str) -> str:
 
 def _table(heads: list[str], rows: list[list[str]]) -> list[str]:
     rows = [[cell if len(cell) <= 48 else cell[:47] + "…" for cell in row] for row in [heads, *rows]]
-
-    def cells(word: str) -> int:  # a Chinese character takes two
-        return sum(2 if text_width(ch) >= 12 else 1 for ch in word)
-
-    wide = [max(cells(row[i]) for row in rows) for i in range(len(heads))]
-    return ["  " + "  ".join(cell + " " * (w - cells(cell)) for cell, w in zip(row, wide)).rstrip() for row in rows]
+    return [f"  {line}" for line in aligned(rows)]
 
 
 def _html_table(title: str, heads: list[str], rows: list[list[str]]) -> str:

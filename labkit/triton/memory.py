@@ -98,15 +98,15 @@ def load(k: Kernel, op: Op):
     p, mask = found
     other = k.forms[op.operands[2]] if len(op.operands) > 2 else None
     stored = stored_of(p, shape)
-    if not layout.wide_dims(stored):
-        if not any(mask.varies(d) for d in range(len(shape))):
-            return single(k, op, p, mask, other)
     if isinstance(other, Tile) or (isinstance(other, Index) and not is_scalar(other.expr)):
         return through_bits(k, op)
-    # a mask that varies where the address does not lets fewer lanes count: those are never stored
+    one = not layout.wide_dims(stored)  # all lanes read one address
+    if one and not any(mask.varies(d) for d in range(len(shape))):
+        return single(k, op, p, mask, other)
+    # a mask that varies where the address does not lets fewer lanes count: those are never stored, but have `other`
     narrow = Mask(tuple(t for t in mask.terms if all(stored[d] > 1 or not t.varies(d) for d in range(len(shape)))))
     if len(narrow.terms) < len(mask.terms):
-        if not layout.wide_dims(stored):
+        if one and other is None:
             return single(k, op, p, narrow, other)
         stored = shape if other is not None else stored
         mask = mask if other is not None else narrow

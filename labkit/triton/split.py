@@ -346,17 +346,13 @@ def _together(op: Op, v: Value) -> list[Value] | None:
     """The values that have as many rows as v in this operation; None where rows do not stay apart."""
     if op.name in WHOLE:
         return None
-    if op.name == "scf.for":
-        if v in op.results:
-            i = op.results.index(v)
-        elif v in op.operands[3:]:
-            i = op.operands.index(v, 3) - 3
-        else:
-            i = op.blocks[0].args.index(v) - 1
-        return [op.operands[3 + i], op.blocks[0].args[1 + i], op.blocks[0].ops[-1].operands[i], op.results[i]]
-    if op.name == "scf.yield":
-        loop, i = op.block.parent, op.operands.index(v)
-        return [loop.results[i]] + ([loop.blocks[0].args[1 + i]] if loop.name == "scf.for" else [])
+    if op.name in ("scf.for", "scf.yield"):
+        loop = op.block.parent if op.name == "scf.yield" else op
+        if loop.name != "scf.for":
+            return [r for r, x in zip(loop.results, op.operands) if x is v]
+        # one value may begin several of a loop's, and be the next of several
+        ways = zip(loop.operands[3:], loop.blocks[0].args[1:], loop.blocks[0].ops[-1].operands, loop.results)
+        return [x for way in ways if any(v is x for x in way) for x in way]
     if op.name == "scf.if":
         i = op.results.index(v)
         return [b.ops[-1].operands[i] for b in op.blocks]

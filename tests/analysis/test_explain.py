@@ -326,6 +326,14 @@ def test_a_launch_that_computes_nothing_has_no_dot():
     assert "<circle" not in roofline(record).svg
 
 
+def test_an_empty_kernel_keeps_no_pipe_busy(tmp_path):
+    source = tmp_path / "empty.asc"
+    source.write_text(
+        '#include "kernel_operator.h"\nextern "C" __global__ __aicore__ void empty(GM_ADDR x) {}\n', encoding="utf-8"
+    )
+    assert "busy in that time: no pipe." in str(explain(labkit.kernel(source)[1](tensor("half 64"))))
+
+
 def test_two_launches_side_by_side():
     one, two = kernels.queues(buffers=1), kernels.queues(buffers=2)
     both = compare(one, two, labels=("single", "double"))

@@ -52,6 +52,21 @@ def test_rows_that_are_only_named_are_not_left_out(use, found):
 
 
 @pytest.mark.parametrize(
+    "use, found",
+    [
+        ("print(times[-3:])", []),
+        ("print('slowest', *times[0:3])", []),
+        ("for i, t in enumerate(times[-3:]):\n    print(i, t)", []),
+        ("print(statistics.mean(times[:3]))", ["sorted"]),
+        ("print(statistics.mean(1e6 * t for t in times[:3]))", ["sorted"]),
+    ],
+)
+def test_a_few_that_are_shown_are_not_left_out(use, found):
+    lap = "    begin = time.perf_counter()\n    f(x)\n    times.append(time.perf_counter() - begin)\n"
+    assert kinds(f"times = []\nfor _ in range(99):\n{lap}times.sort()\n{use}\n") == found
+
+
+@pytest.mark.parametrize(
     "report, most",
     [("P50 3 us, P99 4 us, P99.9 5 us", 99.9), ("p 95: 3 us", 95.0), ("P50 3 us", 0.0), ("deep99 of 100", 0.0)],
 )

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import csv
 import json
+import re
+from pathlib import Path
 
 import pytest
 
@@ -323,6 +325,15 @@ def test_host_threads_do_not_show(name, monkeypatch):
         record = next(c for c in cases() if c.name == name).launch(Bench())
         seen.append((record.time_us, record.timeline.tobytes(), record.cores))
     assert seen[0] == seen[1]
+
+
+def test_memory_of_which_only_the_addresses_count_takes_none():
+    def shared_kb() -> int:
+        return int(re.search(r"RssShmem:\s*(\d+)", Path("/proc/self/status").read_text())[1])
+
+    before = shared_kb()
+    assert Bench(_memory={}).memory(1 << 26, 0).device.type == "npu"  # 128 MB
+    assert shared_kb() - before < 16 << 10
 
 
 def test_timing_only_gives_the_same_time():

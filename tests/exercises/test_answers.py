@@ -15,9 +15,9 @@ from places import FIXTURES
 from labkit import paths
 from labkit.exercises import check, known_mistakes, order, predict, session
 from labkit.exercises.judge import forget
-from labkit.exercises.slips import unbalanced
+from labkit.exercises.slips import endless, unbalanced
 from labkit.exercises.spec import load
-from labkit.exercises.stub import template
+from labkit.exercises.stub import parse, template
 from labkit.exercises.time_limit import TookTooLong, time_limit
 from labkit.exercises.value_remarks import remark
 
@@ -164,6 +164,34 @@ def test_a_thread_has_no_limit_and_no_error():
     assert done
 
 
+# ---- loops without an end
+
+
+@pytest.mark.parametrize(
+    "loop, said",
+    [
+        ("while k < n:\n    total += k", "nothing in it changes `k`, `n`"),
+        ("while k < n:\n    total += k\n    k += 1", ""),
+        ("while things:\n    things.pop()", ""),
+        ("while True:\n    k += 1", "always true"),
+        ("while True:\n    break", ""),
+        ("while True:\n    raise StopIteration", ""),
+        ("while k < len(things):\n    total += f(k)", "nothing in it changes `k`, `things`"),
+        ("while things.sum() < n:\n    total += k", "changes `n`, `things`"),
+        ("while things[0] < n:\n    things[0] += 1", ""),
+        ("while things.k < n:\n    things.k += 1", ""),
+        ("while things:\n    del things[0]", ""),
+        ("while things:\n    heapq.heappop(things)", ""),
+        ("while (k := k + 1) < n:\n    total += k", ""),
+        ("while next(things) < n:\n    total += k", ""),
+    ],
+)
+def test_endless_loops(loop, said):
+    one = parse("def f(k, n, total, things):\n    # >>> exercise: all of it | 全部\n    pass\n    # <<<\n", "#")
+    found = endless(one.join(loop, "exercise x"), 1)
+    assert said in found and bool(said) == bool(found)
+
+
 # ---- brackets
 
 
@@ -176,6 +204,7 @@ def test_a_thread_has_no_limit_and_no_error():
         ("g());", "//", (1, ")", False)),
         ("g(); // (", "//", None),
         ("g(\"(\", ')'); /* {\n */", "//", None),
+        ("if (n > 1'000) { m = 2'000; }", "//", None),
         ("x = [1, 2  # ]\n", "#", (1, "[", True)),
         ("x = '('\n", "#", None),
         ("(]", "#", (1, "(", True)),

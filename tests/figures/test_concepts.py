@@ -51,6 +51,9 @@ def test_one_launch_instead_of_two():
         lambda: figures.buffering(1, 1, 1, 13),
         lambda: figures.cube_vector(1, 1, 1),
         lambda: figures.cube_vector(1, 1, 4, -1),
+        lambda: figures.buffering(float("nan"), 1, 1),
+        lambda: figures.buffering(1, float("inf"), 1),
+        lambda: figures.cube_vector(1, 1, 4, float("nan")),
     ],
 )
 def test_numbers_that_make_no_picture_are_refused(wrong):

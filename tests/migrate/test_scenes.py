@@ -122,3 +122,6 @@ def test_the_model_takes_a_batch_and_its_seed_decides_its_weights():
         model.small(depth=3)
     with pytest.raises(ValueError, match="heads"):
         model.small(hidden=60, heads=8)
+    for name, size in {"heads": 0, "patch": 0, "hidden": 0, "inner": -3, "vision_layers": -1}.items():
+        with pytest.raises(ValueError, match=f"{name}={size}: give at least 1"):
+            model.small(**{name: size})

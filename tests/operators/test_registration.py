@@ -339,7 +339,8 @@ def test_the_command_on_a_node(monkeypatch, tmp_path):
 
     headers.include_dirs()  # kept for the process: made later, its paths would be those of this test
     monkeypatch.setenv("LABKIT_CACHE", str(tmp_path))
-    monkeypatch.setitem(sys.modules, "torch_npu", SimpleNamespace(__file__="/site/torch_npu/__init__.py"))
+    wheel = SimpleNamespace(__file__="/site/torch_npu/__init__.py", __version__="2.9.0")
+    monkeypatch.setitem(sys.modules, "torch_npu", wheel)
     monkeypatch.setattr(bisheng, "find_root", lambda: Path("/cann"))
     monkeypatch.setattr(bisheng, "find_bisheng", lambda root: Path("/cann/bin/bisheng"))
     monkeypatch.setattr(bisheng, "soc_name", lambda: "Ascend910B1")
@@ -353,6 +354,11 @@ def test_the_command_on_a_node(monkeypatch, tmp_path):
     source = Path("kernels/silu/silu_torch.asc").resolve()
     first, again = (build.for_npu(source.read_text(), str(source), lambda said: None) for _ in range(2))
     assert first == again and first.name == "silu_torch.so" and len(ran) == 1
+    wheel.__version__ = "2.9.0.post1"
+    assert build.for_npu(source.read_text(), str(source), lambda said: None) != first, "of another torch_npu"
+    monkeypatch.setattr(bisheng, "cann_version", lambda root: "9.1.0")
+    build.for_npu(source.read_text(), str(source), lambda said: None)
+    assert len(ran) == 3, "of another CANN"
     words = ran[0]
     assert words[:4] == ["/cann/bin/bisheng", "-x", "asc", "--npu-arch=dav-2201"] and {
         "-shared",

@@ -178,6 +178,16 @@ def rows_gathered(table, index, out, width, BLOCK: tl.constexpr):
 
 
 @triton.jit
+def one_address(x, rest, y, n, TILE: tl.constexpr, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    if TILE:
+        got = tl.load(x + at * 0, mask=(at * 0 + n) > 0, other=tl.load(rest + at))
+    else:
+        got = tl.load(x + at * 0, mask=at < n, other=7.0)
+    tl.store(y + at, got)
+
+
+@triton.jit
 def lanes_gathered(x, index, out, n, BLOCK: tl.constexpr):
     at = tl.arange(0, BLOCK)
     where = tl.load(index + at, mask=at < n, other=0)

@@ -179,6 +179,15 @@ def test_recordings_side_by_side_are_no_ranks(tmp_path, monkeypatch, lang, kind)
     assert "one_ascend_pt" in text and kind in profile.report().html()
 
 
+def test_ranks_that_are_not_shown_are_counted(tree, monkeypatch):
+    report = trace.read(tree).report()
+    report.profile.traces *= 18
+    report.traces = report.profile.traces
+    monkeypatch.setattr(type(report), "sums", lambda self, i=0: [f"rank {i}"])
+    said, page = report.text(), report.html()
+    assert "2 more of them" in said and "2 more of them" in page and "rank 15" in said and "rank 16" not in said
+
+
 def test_ranks_stay_ranks_and_a_notice_stands_once(tmp_path):
     machine = programs.well(4)[0]
     assert len(machine.ranks) > 1

@@ -56,6 +56,31 @@ def crossed(a, b, out, times, N: tl.constexpr):
     tl.store(out + N * N + at, q)
 
 
+@triton.jit
+def begun_alike(a, b, begin, out, times, N: tl.constexpr):
+    i = tl.arange(0, N)
+    at = i[:, None] * N + i[None, :]
+    x = tl.load(a + at)
+    most = tl.load(begin + i)
+    twice = most
+    for t in range(times):
+        most = tl.maximum(most, tl.max(tl.dot(x, tl.load(b + t * N * N + at)), 1))
+        twice = twice * 2.0
+    tl.store(out + i, most)
+    tl.store(out + N + i, twice)
+
+
+def test_a_row_of_numbers_that_two_of_a_loop_begin_with():
+    """Rows are parted over two vector cores: one of the two kept all of them, and the kernel was refused."""
+    a, b = (torch.randn(n, 32, 32, generator=torch.Generator().manual_seed(n)).half() for n in (1, 3))
+    begin, out = torch.arange(32.0) / 8, torch.zeros(2, 32).npu()
+    begun_alike[(1,)](a.npu(), b.npu(), begin.npu(), out, 3, N=32)
+    most = torch.maximum(begin, (a.float() @ b.float()).amax((0, 2)))
+    assert torch.allclose(out.cpu(), torch.stack([most, begin * 8]), atol=1e-4)
+    record = labkit.triton.last()
+    assert not record.findings, record.report()
+
+
 def test_two_sums_that_change_places_in_each_turn():
     a, b = (torch.randn(3, 16, 16, generator=torch.Generator().manual_seed(s)).half() for s in (1, 2))
     out = torch.zeros(2, 16, 16).npu()

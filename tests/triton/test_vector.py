@@ -119,6 +119,17 @@ def test_rows_and_lanes_by_a_loaded_index():
     launched()
 
 
+@pytest.mark.parametrize("n", [0, 1, 10, 16])
+@pytest.mark.parametrize("tile", [True, False])
+def test_lanes_that_are_masked_off_have_other_though_all_read_one_address(tile, n):
+    x, rest = torch.full((1,), 2.0), exact(16)
+    y = torch.zeros(16).npu()
+    kernels.one_address[(1,)](x.npu(), rest.npu(), y, n, TILE=tile, BLOCK=16)
+    reads = torch.full((16,), n > 0) if tile else torch.arange(16) < n
+    assert torch.equal(y.cpu(), torch.where(reads, x, rest if tile else torch.tensor(7.0)))
+    launched()
+
+
 def test_what_is_stored_the_other_way_round():
     x = exact(13, 27)
     y = torch.zeros(27, 13).npu()
