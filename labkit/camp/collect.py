@@ -21,13 +21,13 @@ from labkit.camp.submission import LARGEST
 
 PROGRESS = "progress.jsonl"
 _MOST = 2000  # files of one archive that are looked at
-_MOODLE = re.compile(r"^(.*?)_\d+_assignsubmission_file_?$")
+_MOODLE = re.compile(r"^((.*?)_\d+)_assignsubmission_file_?$")
 
 
 @dataclass
 class Collected:
     """told: a line for each thing that a teacher may want to look at: (kind, student, text); kinds: late, twice, name,
-    missing, unreadable.
+    missing, unreadable, nothing.
     """
 
     files: int = 0
@@ -84,13 +84,28 @@ def collect(source: Path, to: Path, assignment: str, *, due: datetime | None = N
         for stem in expected:
             if (student, f"{stem}.ipynb") not in chosen:
                 made.say("missing", student, name=stem)
+    told = made.students | {student for _, student, _ in made.told}
+    for student in sorted(_folders(source) - told):  # else it would be in no list at all
+        made.say("nothing", student)
     return made
+
+
+def _folders(source: Path) -> set[str]:
+    """The students who have a folder, whatever is in it."""
+    root = source / "submitted" if (source / "submitted").is_dir() else source
+    tops = [p.name for p in root.iterdir() if p.is_dir() and not p.name.startswith(".")] if root.is_dir() else []
+    return {_student(name, _shared(_tops(root))) for name in tops}
+
+
+def _tops(root: Path) -> set[str]:
+    """What stands directly in a folder, archives and notebooks without their ending."""
+    return {p.stem if p.suffix in (".zip", ".ipynb") else p.name for p in root.iterdir()} if root.is_dir() else set()
 
 
 def _named(found: _Found, expected: list[str], made: Collected) -> str:
     """The name of the assignment's notebook that this is: by what the notebook itself says, else by its file's name."""
     try:
-        data = json.loads(found.data.decode("utf-8", "replace"))
+        data = json.loads(found.data.decode("utf-8-sig", "replace"))
         says = str(data.get("metadata", {}).get("labkit", {}).get("id", ""))
         if not isinstance(data["cells"], list):
             raise TypeError("cells is no list")
@@ -113,6 +128,7 @@ def _found(source: Path, made: Collected, assignment: str) -> Iterator[_Found]:
     if root.is_file():
         yield from _archive(root, made)
         return
+    shared = _shared(_tops(root))
     for above, folders, files in os.walk(root):
         folders[:] = sorted(f for f in folders if not f.startswith(".") or f == ".labkit")
         for name in sorted(files):
@@ -121,11 +137,11 @@ def _found(source: Path, made: Collected, assignment: str) -> Iterator[_Found]:
             if path.is_symlink() or not stat.S_ISREG(path.stat().st_mode):
                 continue
             if name.endswith(".zip"):
-                yield from _archive(path, made, parts[0] if len(parts) > 1 else "")
+                yield from _archive(path, made, parts[0] if len(parts) > 1 else "", shared)
             elif name == PROGRESS or name.endswith(".ipynb") and ".ipynb_checkpoints" not in parts:
                 if root.name == "submitted" and len(parts) > 2 and parts[1].removesuffix("-zh") != assignment:
                     continue  # of another assignment
-                student = _student(parts[0] if len(parts) > 1 else path.stem)
+                student = _student(parts[0] if len(parts) > 1 else path.stem, shared)
                 if path.stat().st_size > LARGEST:
                     made.say("unreadable", student, name=name, error="size")
                     continue
@@ -141,7 +157,7 @@ def _when(path: Path) -> float:
         return path.stat().st_mtime
 
 
-def _archive(path: Path, made: Collected, student: str = "") -> Iterator[_Found]:
+def _archive(path: Path, made: Collected, student: str = "", shared: frozenset[str] = frozenset()) -> Iterator[_Found]:
     """A zip of one student, or one with a folder for each. Nothing in it is written anywhere but as a notebook."""
     try:
         with zipfile.ZipFile(path) as archive:
@@ -151,9 +167,10 @@ def _archive(path: Path, made: Collected, student: str = "") -> Iterator[_Found]
             tops = {PurePosixPath(m.filename).parts[0] for m in members if len(PurePosixPath(m.filename).parts) > 1}
             tops = {t for t in tops if not t.startswith(".")}
             many = not student and len(tops) > 1
+            shared |= _shared(tops)
             for member in members:
                 inner = PurePosixPath(member.filename)
-                who = _student(inner.parts[0] if many and len(inner.parts) > 1 else student or path.stem)
+                who = _student(inner.parts[0] if many and len(inner.parts) > 1 else student or path.stem, shared)
                 if ".ipynb_checkpoints" in inner.parts or stat.S_ISLNK(member.external_attr >> 16):
                     continue
                 if member.file_size > LARGEST:
@@ -166,12 +183,18 @@ def _archive(path: Path, made: Collected, student: str = "") -> Iterator[_Found]
                     continue
                 yield _Found(who, inner, data, datetime(*member.date_time, tzinfo=timezone.utc).timestamp())
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, RuntimeError, EOFError) as error:
-        made.say("unreadable", _student(student or path.stem), name=path.name, error=type(error).__name__)
+        made.say("unreadable", _student(student or path.stem, shared), name=path.name, error=type(error).__name__)
 
 
-def _student(name: str) -> str:
+def _shared(tops: set[str]) -> frozenset[str]:
+    """The names that Moodle gives to more than one learner: only its number tells them apart."""
+    names = [match[2] for match in map(_MOODLE.match, tops) if match]
+    return frozenset(name for name in names if names.count(name) > 1)
+
+
+def _student(name: str, shared: frozenset[str] = frozenset()) -> str:
     match = _MOODLE.match(name)
-    return _plain(match[1] if match else name)
+    return _plain(match[1 if match[2] in shared else 2] if match else name)
 
 
 def _plain(name: str) -> str:

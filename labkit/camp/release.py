@@ -42,6 +42,7 @@ def {name}(seed, quick):
 
     return frozen(Path(__file__).parent / "shown" / ("{name}.quick" if quick else "{name}.full"))
 """
+_ASK = {"en": "Ask your teacher.", "zh": "请问老师。"}
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 
@@ -202,7 +203,7 @@ def _exercise(to: Path, spec: Spec) -> None:
     data = tomllib.loads((spec.folder / "spec.toml").read_text(encoding="utf-8"))
     for name in ("mutant", "budget"):  # a budget is a share of our solution's time
         data.pop(name, None)
-    data["hints"] = [{lang: _hint(text, spec) for lang, text in hint.items()} for hint in data["hints"]]
+    data["hints"] = [{lang: _hint(text, spec, lang) for lang, text in hint.items()} for hint in data["hints"]]
     data["why"] = {"en": "Your teacher has the explanation.", "zh": "讲解在老师那里。"}
     if spec.kind == "predict":
         answer = {k: v for k, v in data["answer"].items() if k in ("type", "unit", "choices")}
@@ -215,11 +216,11 @@ def _exercise(to: Path, spec: Spec) -> None:
             shutil.copy2(spec.folder / name, to / name)
 
 
-def _hint(text: str, spec: Spec) -> str:
+def _hint(text: str, spec: Spec, lang: str) -> str:
     """A hint, unless it has all of a solution in it, as the last one of a single line may."""
     said = normalise(text, spec.comment)
     bodies = [] if spec.kind == "predict" else [normalise(b, spec.comment) for b in template(spec).bodies()]
-    return "Ask your teacher." if any(len(b) > 12 and b in said for b in bodies) else text
+    return _ASK[lang] if any(len(b) > 12 and b in said for b in bodies) else text
 
 
 def stubbed(spec: Spec) -> str:

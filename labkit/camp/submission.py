@@ -82,7 +82,7 @@ def _code(path: Path) -> Iterator[str]:
     if path.stat().st_size > LARGEST:
         raise Unreadable(f"{path.name}: larger than {LARGEST >> 20} MB")
     try:
-        cells = json.loads(path.read_bytes().decode("utf-8", errors="replace"))["cells"]
+        cells = json.loads(path.read_bytes().decode("utf-8-sig", errors="replace"))["cells"]
         if not isinstance(cells, list):
             raise TypeError("cells is no list")
     except (ValueError, KeyError, TypeError, RecursionError) as error:

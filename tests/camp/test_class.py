@@ -10,7 +10,7 @@ from datetime import datetime, timezone
 
 import pytest
 
-from labkit.camp import collect, confine, grade, guide, hidden, release, remote, report, way
+from labkit.camp import collect, confine, grade, guide, hidden, release, remote, report, submission, way
 from labkit.exercises import judge, launch
 from labkit.exercises.diagnose import compare_values
 from labkit.exercises.spec import load
@@ -112,7 +112,7 @@ def test_what_comes_back(tmp_path):
     os.utime(source / "ann" / "my work.ipynb", (2e9, 2e9))
     (source / "ann" / "other.ipynb").write_bytes(book("1", name="01.01_first"))
     with zipfile.ZipFile(source / "Bob Li_771_assignsubmission_file_.zip", "w") as z:
-        z.writestr("../../../up.ipynb", book("old"))
+        z.writestr(zipfile.ZipInfo("../../../up.ipynb", (2026, 11, 1, 0, 0, 0)), book("old"))
         z.writestr(zipfile.ZipInfo(f"{STEM}.ipynb", (2026, 11, 2, 0, 0, 0)), book("new"))
         z.writestr("run.sh", "touch /tmp/x")
         z.writestr(".labkit/progress.jsonl", "{}")
@@ -137,6 +137,36 @@ def test_what_comes_back(tmp_path):
                      ("ann", [f"{STEM}.ipynb", "timestamp.txt"])) for f in fs]  # fmt: skip
     again = collect.collect(to, tmp_path / "again", "ps1", expected=[STEM])  # nbgrader's own layout
     assert again.files == 3 and [k for k, _, _ in again.told] == []
+
+
+def test_two_learners_of_one_name_stay_two_and_nobody_is_forgotten(tmp_path):
+    source = tmp_path / "in"
+    for number, text in ((101, "her"), (102, "his")):
+        (source / f"Li Wei_{number}_assignsubmission_file_").mkdir(parents=True)
+        (source / f"Li Wei_{number}_assignsubmission_file_" / f"{STEM}.ipynb").write_bytes(book(text))
+    (source / "王 小明_7_assignsubmission_file_").mkdir()
+    (source / "王 小明_7_assignsubmission_file_" / f"{STEM}.ipynb").write_bytes(b"\xef\xbb\xbf" + book("x = 1"))
+    (source / "eve" / f"{STEM}.ipynb").mkdir(parents=True)
+    (source / "fay").mkdir()
+    os.symlink("/etc/passwd", source / "fay" / f"{STEM}.ipynb")
+    with zipfile.ZipFile(tmp_path / "all.zip", "w") as z:
+        for path in sorted(source.rglob("*.ipynb")):
+            if path.is_file() and not path.is_symlink():
+                z.write(path, path.relative_to(source))
+    for handed in (source, tmp_path / "all.zip"):
+        made = collect.collect(handed, tmp_path / "to" / handed.stem, "ps1", expected=[STEM])
+        assert made.students == {"Li Wei_101", "Li Wei_102", "王 小明"}
+        told = [(kind, student) for kind, student, _ in made.told]
+        assert told == ([("nothing", "eve"), ("nothing", "fay")] if handed == source else [])
+    assert submission.answers(tmp_path / "to" / "all" / "submitted" / "王 小明" / "ps1" / f"{STEM}.ipynb") == {}
+
+
+def test_a_withheld_hint_says_so_in_the_readers_language(course):
+    to, made = course
+    said = {h[lang] for name in made.exercises for h in release.tomllib.loads(
+        (to / "student" / "kernels" / load(name).op / "exercises" / name / "spec.toml").read_text())["hints"]
+        for lang in ("zh",)}  # fmt: skip
+    assert "请问老师。" in said and "Ask your teacher." not in said
 
 
 def test_hidden_cases_find_written_in_results():
