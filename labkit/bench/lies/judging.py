@@ -3,6 +3,7 @@ labkit/messages/bench_lies.toml, under lies.<kind>."""
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 from itertools import combinations
@@ -29,7 +30,7 @@ from labkit.bench.lies.case import (
 )  # fmt: skip
 from labkit.bench.lies.mismatch import mismatched, restored
 from labkit.bench.lies.reading import Text, names_outliers, says
-from labkit.bench.lies.sizes import stated
+from labkit.bench.lies.sizes import in_all, stated
 from labkit.bench.lies.turns import SWITCHES, changes, order_of
 from labkit.bench.lies.words import decimals
 
@@ -268,7 +269,8 @@ def _inside(c: Case) -> Iterator[Finding]:
         base = max(r["host_us"], r["value_us"])
         subject = len(r["makers"]) and r["calls"] and not _other_work(r)
         for part, least in (("random_us", _RANDOM), ("filled_us", _FILLED)):
-            if r[part] > least * base and not subject:
+            named = part == "filled_us" and all(re.search(rf"\b{n}\b", c.seen.output) for n in r["makers"])
+            if r[part] > least * base and not subject and not named:  # the report says "zeros + scatter_"
                 yield c.find(
                     "inside", r["line"], "made", names=", ".join(r["makers"]), us=r[part], of=base,
                     share=100 * r[part] / base,
@@ -400,7 +402,8 @@ def _one_shape(c: Case) -> Iterator[Finding]:
         return
     if any(stated((n,), c.seen.output, set()) for n in {n for r in c.regions for n in r["sums"]}):
         return  # the elements of all that an optimizer takes
-    if stated(largest, c.claims, {_BYTES.get(d, 4) for r in c.regions for d in r["dtypes"]}):
+    widths = {_BYTES.get(d, 4) for r in c.regions for d in r["dtypes"]}
+    if stated(largest, c.claims, widths) or in_all(largest, c.seen.output, widths):
         return
     batches = set.intersection(
         *({s[0] for s in map(tuple, r["gives"]) if s} for r in c.regions if r["kernels"] or r["gives"])
@@ -456,6 +459,8 @@ def _warms(one: list[dict], other: list[dict]) -> bool:
 def _ordered(c: Case) -> Iterator[Finding]:
     if not c.compares and not c.text.words & {"Compare", "speedup", "speed_up"}:
         return
+    if not says(words.VERDICT, c.seen.output) and not c.text.words & {"Compare", "speedup", "speed_up"}:
+        return  # two figures side by side; the reader of a block after a block is told no winner
     sides = {key: [r for r in side if not r["first"] and not r["graphs"]] for key, side in sides_of(c).items()}
     sides = {key: side for key, side in sides.items() if side}
     blocks, partners = [], _in_turn(list(sides.values()))

@@ -7,6 +7,8 @@ from math import prod
 
 from labkit.bench.lies import words
 
+_TOGETHER, _LARGE = 64, 1 << 16  # tensors; bytes, below which a number may be a multiple by chance
+
 
 def stated(shape, text: str, widths: set[int]) -> bool:
     """Does the text name the shape: a dimension, the number of elements or of bytes, also as 4M or 4 Mi?"""
@@ -33,3 +35,10 @@ def _near(size: int, text: str) -> bool:
         if number.strip("0.") and abs(float(number) - size / factor) <= half:
             return True
     return False
+
+
+def in_all(shape, text: str, widths: set[int]) -> bool:
+    """Does the text name the bytes of a few such tensors together, as a working set?"""
+    named = {int(n) for n in re.findall(r"(?<![\d.,])\d{6,}(?![\d.,]\d)", text)}
+    sizes = {prod(shape) * width for width in widths}
+    return any(n % size == 0 and n // size <= _TOGETHER for size in sizes if size >= _LARGE for n in named)

@@ -362,7 +362,7 @@ def _facts(notes: clocks.Notes, session, found=None) -> list[dict]:
                 "pending_end_us": max(0.0, ends(region.end) - region.end) / 1e3,
                 "waited_behind": any(c.end >= last for c in held),
                 "waits": len(explicit),
-                "waits_before_last": sum(w[0] < last for w in explicit),
+                "waits_before_last": sum(w[0] < max((t.issued for t in kernels), default=last) for w in explicit),
                 "waits_by_reading": sum(w[1] != "synchronize" for w in explicit),
                 "wait_us": sum(c.end - c.start for c in held) / 1e3,
                 "wait_lines": _lines(explicit),

@@ -21,6 +21,14 @@ COMPARES = (
     r"|(?<![\w.)])[+-]\d+(\.\d+)? ?%|takes? \d[\d.]* ?% (more|less|of)\b"
     r"|加速|更快|对比|提升|倍|基线"
 )
+# What a report concludes from two figures, and not only that it holds them against each other.
+VERDICT = (
+    r"speed.?up|faster|slower|quicker|times as (fast|slow|long)|\b(as fast|the fastest)\b|winner|\bwins\b|\bbeats?\b"
+    r"|\bgains?\b|improve|\bratio\b|\d\s?[x×](?![ \t]*[\w+*/-])|\bsav(es|ing|ed) \d|\d+ times the"
+    r"|(?<![\w.)])[+-]?\d+(\.\d+)? ?%|\bcosts?\b.{0,20}[+-]\d|\bdearer\b|\bcheaper\b|\bbest\b|\bprefer|\bpick\b"
+    r"|\b(of|times) (its|their|the other.s) (time|duration)\b|\b1/ ?\d+(\.\d+)? of (the|its|their)\b"
+    r"|加速|更快|更慢|快|慢|提升|倍|省"
+)
 NO_COMPARISON = r"no comparison|not compar|nothing is compared|not a comparison|held against|no(t| one) .{0,30}against"
 # A result that is held against a reference: no comparison of times.
 CHECKED = r"\b(check|verif|validat|test|assert|correct|agree|match|result)\w*( \w+){0,4} against\b"
@@ -55,7 +63,7 @@ WARM = (
     r"|(served|fed|answered) (by|from|out of) (the )?l2\b|\bl2 to l2\b"
 )
 HOST = (
-    r"\bhost.?(time|side|cost|overhead)"
+    r"\bhost.?(time|side|cost|overhead)|\bhost (ns|us|µs|ms)\b|\b(until|till) the call (is back|returns|comes back)"
     r"|(dispatch|launch|issue|issuing|enqueue|submi\w+)\W(\w+\W)?(cost|time|overhead|laten)"
     r"|(cost|time|overhead) (of|to) (a |the )?(dispatch|launch|issu|enqueu|submi)"
     r"|issu(e|ing) (an? |the )?(op|call|launch)|下发"
@@ -91,7 +99,7 @@ WAITED = (
 # Waits within a sample, of which the report says that they are in it.
 COUNTED = (
     r"\b(wait|sync)\w*( \w+){0,4} (is |are )?(included|counted)\b"
-    r"|\binclud\w* (the |its |their |all |a |one )?(wait|sync)"  # as "wait included"
+    r"|\bincl(ud\w*|\.)? (the |its |their |all |a |one |final |last |closing )?(wait|sync)"  # as "wait included"
     r"|\b(wait|sync)\w*( \w+){0,4} (is|are) (in|part of) (it|each|every|the|that|this)\b"
     r"|(?<!one )(?<!single )\b(wait|sync)\w* (after|behind|following) (each|every) "
 )
