@@ -21,11 +21,12 @@ COMPARES = (
     r"|(?<![\w.)])[+-]\d+(\.\d+)? ?%|takes? \d[\d.]* ?% (more|less|of)\b"
     r"|加速|更快|对比|提升|倍|基线"
 )
-# What a report concludes from two figures, and not only that it holds them against each other.
+# What a report concludes from two figures, or calls them by; not only that it holds them against each other.
 VERDICT = (
     r"speed.?up|faster|slower|quicker|times as (fast|slow|long)|\b(as fast|the fastest)\b|winner|\bwins\b|\bbeats?\b"
     r"|\bgains?\b|improve|\bratio\b|\d\s?[x×](?![ \t]*[\w+*/-])|\bsav(es|ing|ed) \d|\d+ times the"
-    r"|(?<![\w.)])[+-]?\d+(\.\d+)? ?%|\bcosts?\b.{0,20}[+-]\d|\bdearer\b|\bcheaper\b|\bbest\b|\bprefer|\bpick\b"
+    r"|(?<![\w.)])[+-]?\d+(\.\d+)? ?%|\bcosts?\b.{0,20}[+-]\d|\bdearer\b|\bcheaper\b|\bprefer|\bpick\b"
+    rf"|\bbaseline\b|\bcandidate\b|\bold\b[\s\S]{{1,400}}\bnew\b|\bbefore\b(?!{_PROSE})[\s\S]{{1,400}}\bafter\b(?!{_PROSE})"
     r"|\b(of|times) (its|their|the other.s) (time|duration)\b|\b1/ ?\d+(\.\d+)? of (the|its|their)\b"
     r"|加速|更快|更慢|快|慢|提升|倍|省"
 )
