@@ -10,10 +10,10 @@ from datetime import datetime, timezone
 
 import pytest
 
-from labkit.camp import collect, confine, grade, guide, hidden, release, remote, report, submission, way
+from labkit.camp import collect, confine, grade, guide, helper, hidden, release, remote, report, submission, way
 from labkit.exercises import judge, launch
 from labkit.exercises.diagnose import compare_values
-from labkit.exercises.spec import load
+from labkit.exercises.spec import folders, load
 from labkit.exercises.stub import normalise, parse, template
 from labkit.notebook import source as reader
 
@@ -311,3 +311,14 @@ def test_the_guide_asks_in_both_languages():
     assert len(keys) == len(set(keys))
     counted = {m.noticed for s in load_all() for m in s.mutants}
     assert len(counted & set(keys)) > len(counted) / 2, "most diagnoses of known mistakes have a question of their own"
+
+
+def test_no_run_carries_a_solution_of_ours_beside_a_students_code():
+    """Functions named our_... compute what an exercise asks for: they belong to its cases, which stay with the teacher."""
+    carried = {}
+    for name in folders():
+        spec = load(name)
+        if spec.run and spec.golden_path.is_file():
+            beside = helper.carried(spec.golden_path.read_text(encoding="utf-8"), spec.run)
+            carried |= {name: ours for ours in [[n for n in beside if n.startswith("our_")]] if ours}
+    assert not carried

@@ -459,7 +459,7 @@ def _warms(one: list[dict], other: list[dict]) -> bool:
 def _ordered(c: Case) -> Iterator[Finding]:
     if not c.compares and not c.text.words & {"Compare", "speedup", "speed_up"}:
         return
-    if not says(words.VERDICT, c.seen.output) and not c.text.words & {"Compare", "speedup", "speed_up"}:
+    if not says(words.VERDICT, c.claims) and not c.text.words & {"Compare", "speedup", "speed_up"}:
         return  # two figures side by side; the reader of a block after a block is told no winner
     sides = {key: [r for r in side if not r["first"] and not r["graphs"]] for key, side in sides_of(c).items()}
     sides = {key: side for key, side in sides.items() if side}

@@ -7,11 +7,11 @@ import re
 _PROSE = r" (an?|the|each|every|any|all|its?|this|that|these|they|we|which|\w+ing|\d+ [a-z]{3,})\b"
 _EXTENT = r"(batch|size|n\b|width|rows|length|shape|load|number|vocab\w*|sequence|depth|heads?|classes|columns)"
 _OWN = r"(median|mean|average|least|lowest|shortest|longest|min\w*|max\w*|p ?\d|size|number|bytes?|l2|cache)\b"
-COMPARES = (
-    r"speed.?up|faster|slower|quicker|times as (fast|slow|long)|\b(as fast|the fastest)\b"
-    rf"|\bagainst\b(?! (the |its )?{_EXTENT})"
+# What a report concludes from two figures, or calls them by.
+VERDICT = (
+    r"speed.?up|speeds? [^.\n]{1,30} up|faster|slower|quicker|times as (fast|slow|long)|\b(as fast|the fastest)\b"
     rf"|\d +times the (?!{_OWN})\w+ of (the |our |its |a |an )?(?!{_OWN})"
-    rf"|\bvs\b(?!\.? {_EXTENT})|versus|compar|winner|\bgain|improve"
+    r"|winner|\bgain|improve|\bfactor\b"
     r"|\b(of|times) (its|their|the other.s) (time|duration)\b|\b1/ ?\d+(\.\d+)? of (the|its|their)\b"
     r"|\bratio\b|\bbeats?\b|\d\s?[x×](?![ \t]*[\w+*/-])|\bwins\b|\bsav(es|ing) \d"
     r"|\bbaseline\b|\bcandidate\b|\bold\b[\s\S]{1,400}\bnew\b|\bcosts?\b.{0,20}[+-]\d"
@@ -19,17 +19,10 @@ COMPARES = (
     r"|\b[a-z]\w+ / (?!(s|sec|second|call|step|token|request|image|sample|row|core|item|byte|iteration)s?\b)[a-z]\w+\b"
     r"[^\n:]{0,30}: *\d*\.\d"
     r"|(?<![\w.)])[+-]\d+(\.\d+)? ?%|takes? \d[\d.]* ?% (more|less|of)\b"
-    r"|加速|更快|对比|提升|倍|基线"
+    r"|加速|更快|更慢|提升|倍|基线"
 )
-# What a report concludes from two figures, or calls them by; not only that it holds them against each other.
-VERDICT = (
-    r"speed.?up|faster|slower|quicker|times as (fast|slow|long)|\b(as fast|the fastest)\b|winner|\bwins\b|\bbeats?\b"
-    r"|\bgains?\b|improve|\bratio\b|\d\s?[x×](?![ \t]*[\w+*/-])|\bsav(es|ing|ed) \d|\d+ times the"
-    r"|(?<![\w.)])[+-]?\d+(\.\d+)? ?%|\bcosts?\b.{0,20}[+-]\d|\bdearer\b|\bcheaper\b|\bprefer|\bpick\b"
-    rf"|\bbaseline\b|\bcandidate\b|\bold\b[\s\S]{{1,400}}\bnew\b|\bbefore\b(?!{_PROSE})[\s\S]{{1,400}}\bafter\b(?!{_PROSE})"
-    r"|\b(of|times) (its|their|the other.s) (time|duration)\b|\b1/ ?\d+(\.\d+)? of (the|its|their)\b"
-    r"|加速|更快|更慢|快|慢|提升|倍|省"
-)
+# That it holds two against each other, with a conclusion or without.
+COMPARES = rf"{VERDICT}|\bagainst\b(?! (the |its )?{_EXTENT})|\bvs\b(?!\.? {_EXTENT})|versus|compar|对比"
 NO_COMPARISON = r"no comparison|not compar|nothing is compared|not a comparison|held against|no(t| one) .{0,30}against"
 # A result that is held against a reference: no comparison of times.
 CHECKED = r"\b(check|verif|validat|test|assert|correct|agree|match|result)\w*( \w+){0,4} against\b"
