@@ -17,7 +17,6 @@ A case calls the operator through the dispatcher; its `probe` says how:
 from __future__ import annotations
 
 import functools
-import gc
 import os
 import pickle
 import re
@@ -191,7 +190,7 @@ def _counting(filename: str):
 def judge(spec: Spec, made: Operator, case: Case) -> tuple[Diagnosis | None, Any, Exception | None]:
     """(what is wrong, record of the last launch, the exception that was raised)."""
     found = error = None
-    with launch.quietly() as seen, warnings.catch_warnings(), _uncollected():
+    with launch.quietly() as seen, warnings.catch_warnings(), launch.uncollected():
         warnings.simplefilter("ignore")
         try:
             found = _PROBES[case.probe](spec, made, case)
@@ -209,20 +208,6 @@ def judge(spec: Spec, made: Operator, case: Case) -> tuple[Diagnosis | None, Any
     if found is None and case.probe == "call" and not seen.records and _has_elements(case):
         found = Diagnosis("op-no-launch", {"op": made.name})
     return found, record, None
-
-
-@contextmanager
-def _uncollected():
-    """Python's cycle collector waits. An operator that calls itself for ever leaves no stack to a finalizer: what the
-    collector happened to take up at that depth, an older torch.library.Library say, would never be released.
-    """
-    on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if on:
-            gc.enable()
 
 
 def _has_elements(case: Case) -> bool:
