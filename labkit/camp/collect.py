@@ -94,7 +94,8 @@ def _folders(source: Path) -> set[str]:
     """The students who have a folder, whatever is in it."""
     root = source / "submitted" if (source / "submitted").is_dir() else source
     tops = [p.name for p in root.iterdir() if p.is_dir() and not p.name.startswith(".")] if root.is_dir() else []
-    return {_student(name, _shared(_tops(root))) for name in tops}
+    shared = _shared(_tops(root))
+    return {_student(name, shared) for name in tops}
 
 
 def _tops(root: Path) -> set[str]:

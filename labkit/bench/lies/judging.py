@@ -457,10 +457,9 @@ def _warms(one: list[dict], other: list[dict]) -> bool:
 
 
 def _ordered(c: Case) -> Iterator[Finding]:
-    if not c.compares and not c.text.words & {"Compare", "speedup", "speed_up"}:
-        return
-    if not says(words.VERDICT, c.claims) and not c.text.words & {"Compare", "speedup", "speed_up"}:
-        return  # two figures side by side; the reader of a block after a block is told no winner
+    concludes = c.compares and says(words.VERDICT, c.claims)
+    if not concludes and not c.text.words & {"Compare", "speedup", "speed_up"}:
+        return  # two figures beside each other, of which the reader is told no winner
     sides = {key: [r for r in side if not r["first"] and not r["graphs"]] for key, side in sides_of(c).items()}
     sides = {key: side for key, side in sides.items() if side}
     blocks, partners = [], _in_turn(list(sides.values()))

@@ -303,7 +303,7 @@ def _facts(notes: clocks.Notes, session, found=None) -> list[dict]:
         inside = tasks[bisect.bisect_left(issued, region.start) : bisect.bisect_right(issued, region.end)]
         held = waits[bisect.bisect_left(wait_starts, region.start) : bisect.bisect_right(wait_starts, region.end)]
         kernels = [t for t in inside if t.kind == "kernel"]
-        last = max((t.issued for t in inside), default=region.start)
+        last, launched = (max((t.issued for t in own), default=region.start) for own in (inside, kernels or inside))
         spans = ranges[bisect.bisect_left(starts, region.start) : bisect.bisect_right(starts, region.end)]
         tops = [session.ranges[i] for _, i in spans if session.ranges[i].parent < 0 or roots[i] == i]
         on_host = [
@@ -362,7 +362,7 @@ def _facts(notes: clocks.Notes, session, found=None) -> list[dict]:
                 "pending_end_us": max(0.0, ends(region.end) - region.end) / 1e3,
                 "waited_behind": any(c.end >= last for c in held),
                 "waits": len(explicit),
-                "waits_before_last": sum(w[0] < max((t.issued for t in kernels), default=last) for w in explicit),
+                "waits_before_last": sum(w[0] < launched for w in explicit),
                 "waits_by_reading": sum(w[1] != "synchronize" for w in explicit),
                 "wait_us": sum(c.end - c.start for c in held) / 1e3,
                 "wait_lines": _lines(explicit),
