@@ -333,7 +333,7 @@ class Remote(Here):
         return self.how != "helper"
 
     def build(self, spec: Spec, joined: Joined, name: str):
-        w = self.worker = self.take()
+        w = self.worker = self.worker or self.take()  # `asked` of a golden may build again
         w.name, w.text, self.how = name, joined.text, way(spec)
         if spec.kind == "adapter":
             return self._register(w, spec, joined, name)

@@ -86,6 +86,17 @@ def test_our_own_solution_passes_a_grade(name):
     assert got.state == "PASS", got
 
 
+def test_an_exercise_that_is_built_more_than_once_takes_one_worker():
+    """What an exercise asks for may be looked at by building changed copies."""
+    spec, taken = load("look_repair"), []
+    there = remote.Remote(lambda: taken.append(remote.Worker(ways.start_of(spec))) or taken[-1])
+    try:
+        assert judge.examine(spec, template(spec).solution(), at=there).state == "PASS"
+    finally:
+        there.close()
+    assert len(taken) == 1 and taken[0].confined.process.poll() is not None
+
+
 def test_one_that_needs_ranks_is_graded_in_a_worker():
     assert verdict(load("rank_overlap"), template(load("rank_overlap")).solution())[0].state == "PASS"
 
