@@ -50,6 +50,7 @@ PYTHON = {
                            "import ctypes; ctypes.string_at(0)", "raise SystemExit(0)"]),
     "looping": ("wrong", ["while True: pass", "import time; time.sleep(1e6)",
                           "while True:\n    try:\n        while True: pass\n    except BaseException: pass",
+                          "import re; re.match('(a*)*b', 'a' * 60)",  # one call that keeps Python's lock
                           "x = [bytearray(b'x' * (1 << 26)) for _ in range(4096)]"]),
     "forking": ("wrong", ["import os, time\nfor n in range(200):\n    if os.fork() == 0: time.sleep(60)",
                           "import os\nif os.fork() == 0:\n    os.setsid()\n    import time; time.sleep(1e6)",

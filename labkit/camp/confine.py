@@ -265,7 +265,7 @@ def start(
 ) -> Confined:
     """Starts `command` (words, the first an absolute path). It reads the system, Python, the package labkit and
     `read`; it writes in the folder that HOME, TMPDIR and its working folder name. forked: the command is
-    labkit.camp.worker with the two pass_fds, and where the level allows it comes out of the nursery, which has imported
+    labkit.camp.worker with the pass_fds, and where the level allows it comes out of the nursery, which has imported
     what it needs. Raises OSError, Refused.
     """
     have = offers_ or offers()

@@ -185,7 +185,7 @@ def _child(request: dict, fds: list[int], parent: int) -> None:
     time.tzset()
     plan = request["plan"] | {"parent": parent}
     inside.give_up(plan)
-    worker.serve(fds[1], fds[2])
+    worker.serve(*fds[1:])
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from labkit.exercises.time_limit import TookTooLong
@@ -21,13 +21,15 @@ _LOOK_S = 0.05
 @dataclass
 class Pace:
     """What a request may take, and has: learners: with a frame of `mine` on the main thread's stack; idle; all.
-    mine: how the file names of a learner's code begin. pause: the judge is at work, not the learner's part.
+    mine: how the file names of a learner's code begin. beat: called with each look, so not while code keeps Python's
+    lock. pause: the judge is at work, not the learner's part.
     """
 
     learners_s: float
     idle_s: float
     all_s: float
     mine: str = "exercise "
+    beat: Callable[[], object] = lambda: None
     learners: float = 0.0
     idle: float = 0.0
     all: float = 0.0
@@ -41,7 +43,7 @@ class Pace:
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
         """Raises TookTooLong in the block, on the main thread, and once a second from then on for code that swallows
-        it. Code that never gives Python's lock back is ended from outside (labkit.camp.remote).
+        it. Code that keeps Python's lock is ended from outside, where the beats stop (labkit.camp.remote).
         """
         main, done = threading.main_thread(), threading.Event()
 
@@ -49,6 +51,7 @@ class Pace:
             raise TookTooLong(self.late())
 
         before = signal.signal(signal.SIGALRM, handler)
+        self.beat()
         watch = threading.Thread(target=self._look, args=(main.ident, main.native_id, done), daemon=True)
         watch.start()
         try:
@@ -61,6 +64,7 @@ class Pace:
     def _look(self, main: int, task: int, done: threading.Event) -> None:
         then, spent, wanted, told = time.monotonic(), time.process_time(), _wanted(task), 0.0
         while not done.wait(_LOOK_S):
+            self.beat()
             now, cpu, wants = time.monotonic(), time.process_time(), _wanted(task)
             self.all += cpu - spent
             if self._is_on_stack(main):

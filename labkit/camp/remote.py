@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import inspect
 import keyword
+import math
 import os
 import re
 import secrets
@@ -98,20 +99,21 @@ class Worker:
     ):
         self.device, self.budget, self.offers = start == "device", budget, confine.offers()
         limits = limits or confine.Limits(wall_s=1800, cpu_s=150)
-        requests, answers = os.pipe(), os.pipe()
+        requests, answers, beats = os.pipe(), os.pipe(), os.pipe()
+        theirs = (requests[0], answers[1], beats[1])
         self.cached = prepared()
         words = {"LABKIT_PROGRESS": "off", "LABKIT_TARGET": "twin", "LABKIT_DEVICE": "sim", "LABKIT_ARENA_GB": "4",
                  "LABKIT_LANG": messages.language(), "TORCHINDUCTOR_COMPILE_THREADS": "1", **(env or {})}  # fmt: skip
         try:
             self.confined = confine.start(
-                [sys.executable, "-s", "-m", "labkit.camp.worker", str(requests[0]), str(answers[1])],
+                [sys.executable, "-s", "-m", "labkit.camp.worker", *map(str, theirs)],
                 limits=limits, read=[*public_files(), paths.data_dir(), *self.cached], env=words,
-                pass_fds=(requests[0], answers[1]), offers_=self.offers, forked=True,
+                pass_fds=theirs, offers_=self.offers, forked=True,
             )  # fmt: skip
         finally:
-            os.close(requests[0])
-            os.close(answers[1])
-        self._to, self._from, self._died, self._warm, self.errors = requests[1], answers[0], "", False, ""
+            for fd in theirs:
+                os.close(fd)
+        self._to, self._from, self._beats, self._warm, self.errors = requests[1], answers[0], beats[0], False, ""
         self._send(
             {
                 "do": "warm",
@@ -153,8 +155,10 @@ class Worker:
 
     def _answer(self, seconds: float, functions: list, cpu_s: float = START_S, idle_s: float = START_S) -> dict:
         """Ends the worker after `seconds` of wall time, and where it has not ended itself before: after cpu_s (+ 3)
-        of all its processes, and idle_s in which none of them wanted a processor.
+        of all its processes, idle_s in which none of them wanted a processor, and the learner's time without a beat.
         """
+        self._beaten()
+        self._silent = math.inf
         self._until, c = time.monotonic() + seconds, self.confined
         self._most = (c.cpu_s + cpu_s + 3.0, cpu_s, c.idle_s + idle_s, idle_s)
         while True:
@@ -205,12 +209,19 @@ class Worker:
     def _look(self) -> None:
         """Ends a worker that has had its time."""
         cpu, cpu_s, idle, idle_s = self._most
+        if self._beaten():
+            self._silent = self.confined.cpu_s + self.budget.cpu_s
         for over, limit in ((self.confined.cpu_s > cpu, cpu_s), (self.confined.idle_s > idle, idle_s),
+                            (self.confined.cpu_s > self._silent, self.budget.cpu_s),
                             (time.monotonic() > self._until, self.budget.wall_s)):  # fmt: skip
             if over:
                 self._limit = limit
                 self.confined.kill("time")
                 self._lost()
+
+    def _beaten(self) -> bool:
+        """Has the worker's watch looked, since this was asked last? It cannot while code keeps Python's lock."""
+        return bool(select.select([self._beats], [], [], 0)[0] and os.read(self._beats, 1 << 16))
 
     def _lost(self, why: str = "") -> None:
         self.confined.process.wait(timeout=30)
@@ -261,6 +272,7 @@ class Worker:
         if self._to is not None:
             os.close(self._to)
             os.close(self._from)
+            os.close(self._beats)
             self._to = None
             self.errors = self.confined.close()
 

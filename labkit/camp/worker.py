@@ -10,6 +10,7 @@ read this process's memory.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import inspect
 import os
@@ -28,8 +29,8 @@ class Worker:
     it, looks after each call whether it changed what judges it.
     """
 
-    def __init__(self, requests: int, answers: int) -> None:
-        self.requests, self.answers, self.made, self.guard = requests, answers, None, None
+    def __init__(self, requests: int, answers: int, beats: int = -1) -> None:
+        self.requests, self.answers, self.beats, self.made, self.guard = requests, answers, beats, None, None
 
     def serve(self) -> None:
         while True:
@@ -68,7 +69,7 @@ class Worker:
         from labkit.launch.record import LaunchError
         from labkit.source.errors import CompileError
 
-        do, self.pace = request.pop("do"), Pace(*request.pop("pace", (60.0, 600.0, 120.0)))
+        do, self.pace = request.pop("do"), Pace(*request.pop("pace", (60.0, 600.0, 120.0)), beat=self._beat)
         try:
             if do in ("warm", "settle", "kernel", "program"):  # a compiler may run, nothing of the learner's does
                 return self._encoded(getattr(self, f"do_{do}")(**request))
@@ -85,6 +86,10 @@ class Worker:
         except BaseException as error:
             answer = raised(error)
         return self._encoded(answer)
+
+    def _beat(self) -> None:
+        with contextlib.suppress(OSError):  # a parent that is busy reads them later, and one is as good as a thousand
+            os.write(self.beats, b".")
 
     def _guarded(self, do: Callable) -> Callable:
         return self.guard(do) if self.guard else do
@@ -253,15 +258,16 @@ def _adopt(entries: list[str]) -> None:
     (mine / "build" / ".pruned").touch()
 
 
-def serve(requests: int, answers: int) -> None:
+def serve(requests: int, answers: int, beats: int) -> None:
     """Until the pipe ends; then the process does."""
-    for fd in (requests, answers):
+    for fd in (requests, answers, beats):
         os.set_inheritable(fd, False)
+    os.set_blocking(beats, False)
     lockdown.hide_memory()
     ctypes.CDLL(None).setsid()
-    Worker(requests, answers).serve()
+    Worker(requests, answers, beats).serve()
     os._exit(0)
 
 
 if __name__ == "__main__":
-    serve(int(sys.argv[1]), int(sys.argv[2]))
+    serve(*map(int, sys.argv[1:]))

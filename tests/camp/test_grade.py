@@ -97,6 +97,19 @@ def test_an_exercise_that_is_built_more_than_once_takes_one_worker():
     assert len(taken) == 1 and taken[0].confined.process.poll() is not None
 
 
+def test_code_that_keeps_pythons_lock_is_ended_after_the_learners_time():
+    """The worker's own watch never gets to look: no beats come."""
+    spec = load("scale_law")
+    worker = remote.Worker(ways.start_of(spec), remote.Budget(cpu_s=1.0))
+    there = remote.Remote(lambda: worker)
+    try:
+        got = judge.examine(spec, "import re; re.match('(a*)*b', 'a' * 60)\n" + template(spec).solution(), at=there)
+    finally:
+        there.close()
+    assert got.state == "FAIL" and got.diagnosis == "took-too-long", got
+    assert 1.0 < worker.confined.cpu_s < 10, "processor time of all, with its start"
+
+
 def test_one_that_needs_ranks_is_graded_in_a_worker():
     assert verdict(load("rank_overlap"), template(load("rank_overlap")).solution())[0].state == "PASS"
 
