@@ -20,7 +20,11 @@ EXERCISES = FIXTURES / "kernels"
 
 @pytest.fixture(autouse=True)
 def room(tmp_path, monkeypatch):
-    """The fixture exercises and a log of their own."""
+    """The fixture exercises and a log of their own; what setup() writes into the environment goes again."""
+    for name in ("LABKIT_TARGET", "LABKIT_STRICT", "LABKIT_DEVICE"):
+        monkeypatch.setenv(name, os.environ.get(name, ""))  # so that the value of before is known
+        if not os.environ[name]:
+            monkeypatch.delenv(name)
     monkeypatch.setenv("LABKIT_KERNELS", str(EXERCISES))
     monkeypatch.setenv("LABKIT_PROGRESS", str(tmp_path / "progress.jsonl"))
     monkeypatch.setattr(session, "_current", None)
