@@ -29,7 +29,6 @@ LONGEST = 65535  # elements of a weight's side that swiglu_linear's copies can s
 _told: set[str] = set()  # operators of which a warning has said that they could not be built
 
 
-@torch.compiler.assume_constant_result  # a graph that is being traced takes the answer, not the building of it
 def missing(op: str) -> str:
     """ "" when torch.ops.lab.<op> has an implementation for npu, which the first call builds; else why not, in a
     line.
@@ -44,6 +43,11 @@ def missing(op: str) -> str:
             stacklevel=2,
         )
     return why
+
+
+# A graph that is being traced takes the answer, not the building of it. As torch.compiler.assume_constant_result, which
+# imports torch._dynamo: two seconds in each process, of which a program that compiles nothing has no use.
+missing._dynamo_marked_constant = True
 
 
 class _Chooses(nn.Module):

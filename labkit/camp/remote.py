@@ -51,13 +51,14 @@ START_S = 120.0  # of processor time: a worker's own start
 class Budget:
     """Seconds for one request, none of which a busy machine uses up. cpu_s: of processor time while the learner's code
     is on the stack; all_s: with the lab's own work, which where a device is at work may be ranks, for which PyTorch
-    is imported once more; idle_s: while nothing wants a processor; launch_s: of a launch on
-    the twin; build_s: of processor time of compilers. wall_s: after which a machine is called too slow.
+    is imported once more; rank_s: of each rank in one call; idle_s: while nothing wants a processor; launch_s: of a
+    launch on the twin; build_s: of processor time of compilers. wall_s: after which a machine is called too slow.
     """
 
     cpu_s: float = 6.0
     all_s: float = 20.0
     device_all_s: float = 120.0
+    rank_s: float = 5.0
     idle_s: float = 5.0
     device_idle_s: float = 5.0
     launch_s: float = 5.0
@@ -103,6 +104,7 @@ class Worker:
         theirs = (requests[0], answers[1], beats[1])
         self.cached = prepared()
         words = {"LABKIT_PROGRESS": "off", "LABKIT_TARGET": "twin", "LABKIT_DEVICE": "sim", "LABKIT_ARENA_GB": "4",
+                 "LABKIT_RANKS_S": f"{budget.rank_s:g}",
                  "LABKIT_LANG": messages.language(), "TORCHINDUCTOR_COMPILE_THREADS": "1", **(env or {})}  # fmt: skip
         try:
             self.confined = confine.start(

@@ -88,8 +88,10 @@ class Run:
 def ranks(count: int, function: Callable, *arguments, timeout: float = 60.0) -> Run:
     """function(rank, *arguments) in `count` processes at once. timeout: seconds of processor time for each, or in
     which none of them wants a processor, as in a wait that nothing ends; and ten times as much real time, so that a
-    busy machine is no time-out. Raises RankError, ValueError.
+    busy machine is no time-out; LABKIT_RANKS_S makes it less, where a grader runs a submission's ranks. Raises
+    RankError, ValueError.
     """
+    timeout = min(timeout, float(os.environ.get("LABKIT_RANKS_S", timeout)))
     if not isinstance(count, int) or not 1 <= count <= 16:
         raise ValueError(messages.text("device.rank_count", count=count))
     pool = _pool(count)

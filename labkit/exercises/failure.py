@@ -110,15 +110,9 @@ def of_exception(error: BaseException, joined: Joined, name: str) -> Failure:
     places = [joined.place(line) for file, line in _frames(error) if file == name]
     mine = [n for kind, n in places if kind == CELL]
     where = f"{name}:{mine[-1]}" if mine else f"{given_name(name)}:{places[-1][1]}" if places else name
-    return Failure(
-        None,
-        Diagnosis(
-            "exception",
-            {"type": getattr(error, "kind", type(error).__name__), "message": str(error) or "-"},
-            say=of_error(error, name),
-        ),
-        where=where,
-    )
+    kind = getattr(error, "kind", type(error).__name__)
+    found = Diagnosis("exception", {"type": kind, "message": str(error) or "-"}, say=of_error(error, name))
+    return Failure(None, found, where=where, fatal=kind == "time-out")  # ranks would wait as long in each further case
 
 
 def of_triton(error: Exception, joined: Joined, name: str, made) -> Failure:

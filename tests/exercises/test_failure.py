@@ -11,6 +11,7 @@ from labkit.exercises.diagnose import Diagnosis
 from labkit.exercises.failure import Failure, put, to_show, which_cases
 from labkit.exercises.result import Result
 from labkit.exercises.spec import load
+from labkit.exercises.stub import template
 from labkit.launch.record import Finding, tensor_of
 
 
@@ -43,6 +44,21 @@ def test_the_cases_that_are_wrong(wrong, names, said):
 
 def test_a_check_that_ended_early_knows_nothing_of_the_others():
     assert made("0", "a b", fatal=True) == ""
+
+
+def test_a_check_ends_with_the_first_case_whose_ranks_do_not_come_back(monkeypatch):
+    """Each further case would wait as long, and so would each variation in which a mistake is looked for."""
+    pytest.importorskip("torch")
+    from labkit.device.ranks import _Pool
+
+    calls, call = [], _Pool.call
+    monkeypatch.setattr(_Pool, "call", lambda *given: calls.append(1) or call(*given))
+    monkeypatch.setenv("LABKIT_RANKS_S", "1")
+    spec = load("many_average")
+    assert len(spec.function(spec.cases)(1, False)) > 1
+    got = judge.examine(spec, "while True: pass\n" + template(spec).solution())
+    assert got.state == "FAIL" and "no answer within 1 s" in str(got) and "were not run" in str(got), got
+    assert len(calls) == 1
 
 
 @pytest.mark.parametrize(

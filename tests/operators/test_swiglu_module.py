@@ -310,3 +310,11 @@ def test_no_warning_where_all_is_well():
 def test_the_mlp_gives_the_right_error(make, said):
     with pytest.raises(RuntimeError, match=said):
         swiglu.SwiGLUMLP(16, 24, dtype=torch.float16).npu()(make())
+
+
+def test_importing_the_modules_imports_no_compiler():
+    """torch._dynamo takes seconds; `missing` is marked as torch marks a function whose answer a graph may keep."""
+    said = "import labkit, sys; labkit.operator('swiglu'); print('torch._dynamo' in sys.modules)"
+    assert subprocess.check_output([sys.executable, "-c", said], text=True).strip() == "False"
+    marked = torch.compiler.assume_constant_result(lambda: "")
+    assert vars(marked).items() <= vars(swiglu.missing).items()
