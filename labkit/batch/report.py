@@ -15,7 +15,8 @@ from labkit.batch.state import write
 from labkit.notebook.run import Outcome, index
 
 _OUTCOME = {f.name for f in fields(Outcome)}
-_CONTROLS = {c: None for c in range(32) if c not in (9, 10, 13)}  # XML has no such characters
+# XML has no such characters, nor has UTF-8 the halves of a surrogate pair
+_CONTROLS = dict.fromkeys([*(c for c in range(32) if c not in (9, 10, 13)), *range(0xD800, 0xE000), 0xFFFE, 0xFFFF])
 
 
 def outcome(result: Mapping) -> Outcome:

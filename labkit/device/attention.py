@@ -45,18 +45,19 @@ def _fusion_attention(
     draw = None
     if keep_prob < 1:
         draw = torch.Generator().manual_seed((seed * 0x9E3779B97F4A7C15 + offset) % 2**63)
-    how = (pse, atten_mask, scale, keep_prob, pre_tockens, next_tockens, sparse_mode, prefix, draw)
+    how = (pse, atten_mask, scale, keep_prob, pre_tockens, next_tockens, sparse_mode)
     if input_layout == "TND":
+        _ends("actual_seq_qlen and actual_seq_kvlen", actual_seq_qlen, actual_seq_kvlen)
         parts, begins = [], (0, 0)
-        for ends in zip(actual_seq_qlen, actual_seq_kvlen):
+        for n, ends in enumerate(zip(actual_seq_qlen, actual_seq_kvlen)):
             q, k, v = (t[begins[i] : ends[i]].transpose(0, 1)[None] for t, i in ((query, 0), (key, 1), (value, 1)))
-            out, *rest = _attend(q, k, v, *how)
+            out, *rest = _attend(q, k, v, *how, prefix and prefix[n : n + 1], draw)
             parts.append([t[0].transpose(0, 1) for t in (out, *rest)])
             begins = ends
         out, top, total = (torch.cat(kind) for kind in zip(*parts))
     else:
         depth = query.shape[-1] // head_num if input_layout in ("BSH", "SBH") else query.shape[-1]
-        out, top, total = _attend(*(_heads(t, input_layout, depth) for t in (query, key, value)), *how)
+        out, top, total = _attend(*(_heads(t, input_layout, depth) for t in (query, key, value)), *how, prefix, draw)
         out = _back(out, input_layout)
     numbers = out.numel() if keep_prob < 1 else 0
     top, total = (t.detach().expand(*t.shape[:-1], _COPIES).contiguous() for t in (top, total))
@@ -125,13 +126,15 @@ def _infer(query, key, value, heads, kv_heads, layout, scale, mask, pse, mode, b
         rows = q.shape[2] if q_lengths is None else q_lengths[b if len(q_lengths) > 1 else 0]
         columns = key.shape[2] if kv_lengths is None else kv_lengths[b if len(kv_lengths) > 1 else 0]
         seen = mask if mask is None or mode >= 2 else _rows_of(mask, b, rows, columns)
+        shift = None if pse is None else _rows_of(pse, b, rows, columns)
         one, top, total = _attend(q[b : b + 1, :, :rows], key[b : b + 1, :, :columns], value[b : b + 1, :, :columns],
-                                  pse, seen, *far[2:])  # fmt: skip
+                                  shift, seen, *far[2:])  # fmt: skip
         out[b, :, :rows], sums[b, :, :rows] = one[0], (top + total.log())[0]
     return _back(out, out_of).to(query.dtype).contiguous(), sums
 
 
 def _infer_packed(query, key, value, q_ends, kv_ends, far):
+    _ends("actual_seq_lengths and actual_seq_lengths_kv", q_ends, kv_ends)
     begins, parts, sums = (0, 0), [], []
     for ends in zip(q_ends, kv_ends):
         q, k, v = (t[begins[i] : ends[i]].transpose(0, 1)[None] for t, i in ((query, 0), (key, 1), (value, 1)))
@@ -143,6 +146,7 @@ def _infer_packed(query, key, value, q_ends, kv_ends, far):
 
 
 def _rows_of(mask, b: int, rows: int, columns: int):
+    """What a mask, or a position shift, has for one sequence of the batch."""
     while mask.dim() < 4:
         mask = mask.unsqueeze(0 if mask.dim() == 2 else 1)
     return mask[b if len(mask) > 1 else 0][None, :, : max(rows, 1), :columns]
@@ -226,6 +230,11 @@ def _masks(mask, who: str, *types) -> None:
         raise RuntimeError(messages.text("device.attention.mask", who=who, known=known, got=str(mask.dtype)[6:]))
 
 
+def _ends(names: str, *ends) -> None:
+    if any(e is None for e in ends):
+        raise ValueError(messages.text("device.attention.ends", names=names))
+
+
 def _plain(quantised: dict) -> None:
     given = [name for name, value in quantised.items() if value is not None]
     if given:
@@ -268,8 +277,10 @@ def _attend(q, k, v, pse, mask, scale, keep, before, after, mode, prefix, draw):
         mask = mask.bool() | (j > i + after) | (j < i - before)
     if mask is not None:
         scores = scores.masked_fill(mask.bool(), float("-inf"))
-    # a row that is all masked gives zeros
-    top = scores.detach().amax(-1, keepdim=True).clamp_min(torch.finfo(torch.float32).min)
+    # a row that is all masked, or has no keys at all, gives zeros
+    low = torch.finfo(torch.float32).min
+    top = scores.detach().amax(-1, keepdim=True) if columns else scores.new_full((*scores.shape[:-1], 1), low)
+    top = top.clamp_min(low)
     exponents = torch.exp(scores - top)
     total = exponents.sum(-1, keepdim=True)
     shares = exponents / total.clamp_min(torch.finfo(torch.float32).tiny)

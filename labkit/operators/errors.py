@@ -96,5 +96,6 @@ def _definitions(text: str):
             rf'\b{library[2]}\s*\.\s*def\s*\(\s*(?:\w+\s*\(\s*)?((?:"(?:\\.|[^"\\])*"\s*)+)',
             text[block.open : block.close],
         ):
-            if "(" in m[1]:
+            commented = outline.masked[block.open + m.start()].isspace()
+            if "(" in m[1] and not commented:
                 yield block.open + m.start(), m, ns

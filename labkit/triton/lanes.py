@@ -82,11 +82,10 @@ def arithmetic(k: Kernel, op: Op):
     """The formula of an operation on integers, with C++'s and Triton's rules for signs; None where there is none."""
     name, elem = op.name.removeprefix("arith."), op.operands[-1].elem
     if op.name == "tt.mulhiui":
-        u = "unsigned __int128" if elem == "i64" else "uint64_t"
         if elem == "i64":
             k.helpers.add("HighWord")
             return lambda a, b: f"HighWord({a}, {b})"
-        return lambda a, b: f"{u}(uint32_t({a})) * uint32_t({b}) >> 32"
+        return lambda a, b: f"uint64_t(uint32_t({a})) * uint32_t({b}) >> 32"
     if elem not in UNSIGNED:
         return None
     s, u = C[elem], UNSIGNED[elem]
@@ -174,12 +173,15 @@ def scalar_float(k: Kernel, op: Op, forms: list) -> bool:
     e = [f.text if isinstance(f, Scalar) else f"static_cast<float>({cpp(f.expr)})" for f in forms]
     if name in INFIX:
         text = f"{e[0]} {INFIX[name]} {e[1]}"
-    elif name in ("arith.sitofp", "arith.uitofp", "arith.extf"):
+    elif name in ("arith.sitofp", "arith.extf"):
         text = e[0]
+    elif name == "arith.uitofp":
+        text = f"static_cast<float>({conversion(op)(element(forms[0]))})"
     elif name in ("arith.truncf", "tt.fp_to_fp"):
         text = e[0]
     elif name in ("arith.fptosi", "arith.fptoui"):
-        k.forms[v] = Index(k.named(f"static_cast<{C[v.elem]}>({e[0]})", v.name or "n", v.elem), v.elem)
+        text = conversion(op)(e[0])
+        k.forms[v] = Index(k.named(f"static_cast<{C[v.elem]}>({text})", v.name or "n", v.elem), v.elem)
         return True
     elif name[6:9] in PICK and name.startswith("arith."):
         # a NaN is greater than nothing: maximumf hands it on, maxnumf gives the other number

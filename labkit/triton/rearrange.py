@@ -84,11 +84,9 @@ def sort(k: Kernel, op: Op, symbol: str) -> None:
         k.done(source)
     k.helpers.add("SortLanes")
     lanes.say(k, op, "tl.sort, by merging")
-    apart = 1
-    if axis != layout.wide_dims(shape)[-1]:
-        apart = layout.pitch(shape) * math.prod(
-            n for d, n in enumerate(shape[:-1]) if d > axis and d in layout.wide_dims(shape)[:-1]
-        )
+    apart, wide = 1, layout.wide_dims(shape)
+    if wide and axis != wide[-1]:
+        apart = layout.pitch(shape) * math.prod(n for d, n in enumerate(shape[:-1]) if d > axis and d in wide[:-1])
     with k.scratch(v.elem, (shape[axis],), "work") as work:
         k.sync("V_S")
         at = [n if d != axis else "0" for d, n in enumerate(lanes.NAMES)]
@@ -154,9 +152,8 @@ def cat(k: Kernel, op: Op) -> None:
     half = op.operands[0].shape[0]
     for n, o in enumerate(op.operands):
         value = lanes.written(lanes.element(k.forms[o]), made.elem)
-        at = layout.flat(v.shape, [f"(i0 + {n * half})", *lanes.NAMES[1:]])
-        if half == 1:
-            at, value = layout.flat(v.shape, [str(n), *lanes.NAMES[1:]]), value
+        first = str(n) if half == 1 else f"(i0 + {n * half})"
+        at = layout.flat(v.shape, [first, *lanes.NAMES[1:]])
         each_lane(k, o.shape, lambda _, at=at, value=value: k.emit(f"{made.var}.SetValue({at}, {value});"))
     k.sync("S_V")
     k.keep(v, lanes.as_bits(k, made, v.name) if v.elem == "i1" else made)

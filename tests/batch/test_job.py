@@ -127,6 +127,14 @@ RESULT = {
 }  # fmt: skip
 
 
+def test_junit_is_read_whatever_a_notebook_printed():
+    """Half of a surrogate pair can be in no file, U+FFFE in no XML."""
+    said = "ValueError: a\ud800b\ufffec\x1bd"
+    text = report.junit([dict(RESULT, ok=False, error=said)])
+    failure = ElementTree.fromstring(text.encode()).find(".//failure")
+    assert failure.text == "ValueError: abcd"
+
+
 def test_junit_counts_and_escapes():
     suite = ElementTree.fromstring(report.junit([RESULT])).find("testsuite")
     assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("5", "2", "2")

@@ -100,6 +100,58 @@ def test_sequences_of_any_length_and_half():
         torch.testing.assert_close(got[begin:end].cpu().float(), want[0].transpose(0, 1), rtol=1e-3, atol=1e-3)
 
 
+def test_each_packed_sequence_has_its_own_prefix():
+    import torch_npu
+
+    q, k, v = draw(6, 6, N)
+    parts = [t[0].transpose(0, 1).npu() for t in (q, k, v)]
+    lengths, prefix = [3, 6], [1, 3]
+    got = torch_npu.npu_fusion_attention(
+        *parts, N, "TND", scale=0.3, actual_seq_qlen=lengths, actual_seq_kvlen=lengths, sparse_mode=6, prefix=prefix
+    )[0]
+    for begin, seen in zip((0, 3), prefix):
+        own = [t[:1, :, begin : begin + 3] for t in (q, k, v)]
+        want = golden(*own, kept(3, 3, 3) | (torch.arange(3) < seen), 0.3)
+        torch.testing.assert_close(got[begin : begin + 3].cpu(), want[0].transpose(0, 1), rtol=1e-5, atol=1e-6)
+
+
+def test_a_position_shift_is_cut_to_each_sequence():
+    import torch_npu
+
+    q, k, v = draw(5, 7, N)
+    shift = torch.randn(B, N, 5, 7, generator=torch.Generator().manual_seed(1))
+    rows, columns = [3, 5], [4, 7]
+    got = torch_npu.npu_prompt_flash_attention(
+        *(t.npu() for t in (q, k, v)), num_heads=N, input_layout="BNSD", pse_shift=shift.npu(), next_tokens=9,
+        actual_seq_lengths=rows, actual_seq_lengths_kv=columns,
+    ).cpu()  # fmt: skip
+    for b, (n, m) in enumerate(zip(rows, columns)):
+        want = torch.softmax(q[b, :, :n] @ k[b, :, :m].transpose(-1, -2) + shift[b, :, :n, :m], -1) @ v[b, :, :m]
+        torch.testing.assert_close(got[b, :, :n], want, rtol=1e-5, atol=1e-6)
+
+
+def test_a_sequence_without_keys_gives_zeros():
+    """A place of a batch that no request is in."""
+    import torch_npu
+
+    q, k, v = (t.npu() for t in draw(1, 7, N))
+    got, sums = torch_npu.npu_fused_infer_attention_score(
+        q, k, v, num_heads=N, input_layout="BNSD", actual_seq_lengths_kv=[0, 7], softmax_lse_flag=True
+    )
+    assert not got[0].any() and (sums[0] == float("-inf")).all()
+    assert got[1].any() and sums[1].isfinite().all()
+
+
+def test_packed_sequences_need_their_ends():
+    import torch_npu
+
+    parts = [t[0].transpose(0, 1).npu() for t in draw(6, 6, N)]
+    with pytest.raises(ValueError, match="layout TND.*where each sequence ends"):
+        torch_npu.npu_fusion_attention(*parts, N, "TND")
+    with pytest.raises(ValueError, match="layout TND.*where each sequence ends"):
+        torch_npu.npu_fused_infer_attention_score(*parts, num_heads=N, input_layout="TND", actual_seq_lengths=[2, 6])
+
+
 def test_position_shift_dropout_and_rows_without_a_partner():
     import torch_npu
 

@@ -21,7 +21,7 @@ from torch.nn import functional as F  # noqa: E402
 
 import labkit  # noqa: E402
 import labkit.device as device  # noqa: E402
-from labkit.operators import views  # noqa: E402
+from labkit.operators import errors, views  # noqa: E402
 
 pytestmark = simulated
 EVERY = Path(__file__).parent / "adapters" / "every.asc"
@@ -292,6 +292,17 @@ def test_what_was_replaced_says_so():
 def test_a_source_in_the_encoding_of_a_chinese_windows(tmp_path):
     (tmp_path / "shape.asc").write_bytes(shape("encoded").encode() + "// 形状\r\n".encode("gb18030"))
     assert labkit.register(tmp_path / "shape.asc").names == ["shape::encoded"]
+
+
+def test_what_is_commented_out_defines_nothing():
+    """Its name would take another file's operator away, and its mistakes would be shown."""
+    text = """TORCH_LIBRARY(quiet, m) {
+  // m.def("old(Tensor x) -> Tensor");
+  /* m.def("broken(Tensr x)"); */
+  m.def("now(Tensor x) -> Tensor");
+}
+"""
+    assert errors.check_schemas(text, "quiet.asc") == ["quiet::now"]
 
 
 def test_a_schema_that_is_none():

@@ -47,6 +47,34 @@ def test_single_numbers_without_a_sign(n, m):
 
 
 @triton.jit
+def between_types(n, m, x, floats, wholes):
+    tl.store(floats, n.to(tl.uint32).to(tl.float32))
+    tl.store(floats + 1, m.to(tl.uint64).to(tl.float32))
+    tl.store(floats + 2, n.to(tl.float32))
+    tl.store(wholes, x.to(tl.uint32).to(tl.int64))
+    tl.store(wholes + 1, x.to(tl.int64))
+
+
+def test_single_numbers_without_a_sign_become_floats_and_come_from_them():
+    floats, wholes = torch.zeros(3).npu(), torch.zeros(2, dtype=torch.int64).npu()
+    between_types[(1,)](-5, -(2**40), 3e9, floats, wholes)
+    assert floats.cpu().tolist() == [float(2**32), float(2**64 - 2**40), -5.0]
+    assert wholes.cpu().tolist() == [3_000_000_000, 3_000_000_000]
+
+
+@triton.jit
+def sorted_alone(x, out, n: tl.constexpr):
+    i = tl.arange(0, n)
+    tl.store(out + i, tl.sort(tl.load(x + i)))
+
+
+def test_one_number_is_sorted():
+    out = torch.zeros(1).npu()
+    sorted_alone[(1,)](torch.tensor([3.0]).npu(), out, 1)
+    assert out.cpu().tolist() == [3.0]
+
+
+@triton.jit
 def remainders(a, b, out):
     i = tl.arange(0, 64)
     tl.store(out + i, tl.load(a + i) % tl.load(b + i))
