@@ -133,6 +133,9 @@ def test_where_a_kernel_has_no_neighbours(operators):
     assert side_by_side(operators / "gone" / "a" / "b" / "op_kernel" / "k.asc") == []
     (alone.parents[1] / "two" / "op_kernel").mkdir(parents=True)
     assert len(side_by_side(alone / "k.asc")) == 1, "two operators are neighbours"
+    assert side_by_side(operators / "act/one/op_kernel/k.asc") not in ([], side_by_side(alone / "k.asc")), (
+        "a second view"
+    )
 
 
 def test_another_process_made_the_same_view_first(operators, monkeypatch):

@@ -102,14 +102,14 @@ def test_a_variation(key, names, text):
 
 # Of each kind of change all that it makes of a line: key, what the sentence is told, the new text (~: a new line).
 CHANGES = """\
-statements: const int k = 1; f(a); if (n > 1) return; x = w < 1 ? y : f(c);
-    no-code(f(a)): const int k = 1;  if (n > 1) return; x = w < 1 ? y : f(c);
-    no-code(if (n > 1) return): const int k = 1; f(a);  x = w < 1 ? y : f(c);
-    no-code(x = w < 1 ? y : f(c)): const int k = 1; f(a); if (n > 1) return;
-    always(n > 1): const int k = 1; f(a); if (true) return; x = w < 1 ? y : f(c);
-    never(n > 1): const int k = 1; f(a); if (false) return; x = w < 1 ? y : f(c);
-    instead-code(w < 1 ? y : f(c), y): const int k = 1; f(a); if (n > 1) return; x = y;
-    instead-code(w < 1 ? y : f(c), f(c)): const int k = 1; f(a); if (n > 1) return; x = f(c);
+statements: const int k = 1; using A = B; f(a); if (n > 1) return; x = (w) ? y[1] : f(c, n);
+    no-code(f(a)): const int k = 1; using A = B;  if (n > 1) return; x = (w) ? y[1] : f(c, n);
+    no-code(if (n > 1) return): const int k = 1; using A = B; f(a);  x = (w) ? y[1] : f(c, n);
+    no-code(x = (w) ? y[1] : f(c, n)): const int k = 1; using A = B; f(a); if (n > 1) return;
+    always(n > 1): const int k = 1; using A = B; f(a); if (true) return; x = (w) ? y[1] : f(c, n);
+    never(n > 1): const int k = 1; using A = B; f(a); if (false) return; x = (w) ? y[1] : f(c, n);
+    instead-code((w) ? y[1] : f(c, n), y[1]): const int k = 1; using A = B; f(a); if (n > 1) return; x = y[1];
+    instead-code((w) ? y[1] : f(c, n), f(c, n)): const int k = 1; using A = B; f(a); if (n > 1) return; x = f(c, n);
 operators: w = n / t; x = -y; if (!n && k) f();
     left-out-code(/ t): w = n; x = -y; if (!n && k) f();
     left-out-code(n /): w = t; x = -y; if (!n && k) f();
@@ -179,15 +179,19 @@ calls: x = f(1, 2, 3, 4, 5, 6); f(a, b);
     exchanged-in(4, 5, f): x = f(1, 2, 3, 5, 4, 6); f(a, b);
     exchanged-in(5, 6, f): x = f(1, 2, 3, 4, 6, 5); f(a, b);
     exchanged-in(a, b, f): x = f(1, 2, 3, 4, 5, 6); f(b, a);
-names: for (uint32_t i = n; i < w; i++) a.n(w); float x = 0;
-    instead-code(n, w): for (uint32_t i = w; i < w; i++) a.n(w); float x = 0;
-    instead-code(n, t): for (uint32_t i = t; i < w; i++) a.n(w); float x = 0;
-    instead-code(w, n): for (uint32_t i = n; i < n; i++) a.n(w); float x = 0;
-    instead-code(w, t): for (uint32_t i = n; i < t; i++) a.n(w); float x = 0;
-    instead-code(a, b): for (uint32_t i = n; i < w; i++) b.n(w); float x = 0;
-    instead-code(a, c): for (uint32_t i = n; i < w; i++) c.n(w); float x = 0;
-    instead-code(w, n): for (uint32_t i = n; i < w; i++) a.n(n); float x = 0;
-    instead-code(w, t): for (uint32_t i = n; i < w; i++) a.n(t); float x = 0;
+names: for (uint32_t i = t; i < w; i++) p.n(w); float x = 0;
+    instead-code(t, w): for (uint32_t i = w; i < w; i++) p.n(w); float x = 0;
+    instead-code(t, n): for (uint32_t i = n; i < w; i++) p.n(w); float x = 0;
+    instead-code(w, t): for (uint32_t i = t; i < t; i++) p.n(w); float x = 0;
+    instead-code(w, n): for (uint32_t i = t; i < n; i++) p.n(w); float x = 0;
+    instead-code(p, q): for (uint32_t i = t; i < w; i++) q.n(w); float x = 0;
+    instead-code(p, r): for (uint32_t i = t; i < w; i++) r.n(w); float x = 0;
+    instead-code(p, s): for (uint32_t i = t; i < w; i++) s.n(w); float x = 0;
+    instead-code(p, u): for (uint32_t i = t; i < w; i++) u.n(w); float x = 0;
+    instead-code(p, v): for (uint32_t i = t; i < w; i++) v.n(w); float x = 0;
+    instead-code(p, o): for (uint32_t i = t; i < w; i++) o.n(w); float x = 0;
+    instead-code(w, n): for (uint32_t i = t; i < w; i++) p.n(n); float x = 0;
+    instead-code(w, t): for (uint32_t i = t; i < w; i++) p.n(t); float x = 0;
 everywhere: Add(a, b, n); Add(a, b, 4); f(4); Add(a, b, 4);
     exchanged-code(a, b): Add(b, a, n); Add(b, a, 4); f(4); Add(b, a, 4);
     everywhere(a, b): Add(b, b, n); Add(b, b, 4); f(4); Add(b, b, 4);
@@ -227,7 +231,11 @@ sizes: f(n, a, w + 1); x = y; if (n <= t) t = 2 * w;
     instead-code(t, t - 1): f(n, a, w + 1); x = y; if (n <= t - 1) t = 2 * w;
     instead-code(t, t + 1): f(n, a, w + 1); x = y; if (n <= t + 1) t = 2 * w;
 """
-KINDS = {"n": "whole", "w": "whole", "t": "whole", "x": "floating", "y": "floating"} | dict.fromkeys("abc", "local")
+KINDS = (
+    {"n": "whole", "w": "whole", "t": "whole", "x": "floating", "y": "floating"}
+    | dict.fromkeys("abc", "local")
+    | dict.fromkeys("pqrsuvod", "queue")
+)
 
 
 @pytest.mark.parametrize("row", re.split(r"\n(?=\w)", CHANGES.strip()), ids=lambda row: row.split(";")[0])
