@@ -73,7 +73,7 @@ def test_two_instantiations_have_two_names():
 # ---- the scanner: a wrong end is a kernel, a parameter or a struct that is cut off, or takes the next one in
 
 ENDS = [  # ^ stands in front of the opening bracket, $ in front of the one that closes it; no $: none does
-    "^(a[b]{c}$)", "f(^(a$)(b)", "x^[a[1]$]]", "^(a]", "^{a", "a)^(b$)",
+    "^(a[b]{c}$)", "f(^(a$)(b)", "x^[a[1]$]]", "^(a]", "^{a", "^[a)", "a)^(b$)",
     "^<a$>", "^<A<b>$>", "f<^<a$>", "^<a, (b > c)$>", "^<f[1 > 0], {2 > 1}$>", "^<1 << 2$>", "^<a <= b$>", "^<a->b$>",
     "^<a", "^<a;>", "^<a)>", "^<(a>", "^<<a>", "^<= a>", "A<b> ^<c$>>", "^<a - 1$> b", "^<A<(b)>, c$>>", "^<a < b>",
     "^<f(a)[b]$>",
@@ -176,3 +176,34 @@ def test_what_a_brace_opens(front, outside, inside):
     """A struct is looked up and a function may be a kernel; an initialiser ends no statement."""
     assert " ".join(scan.classify_head(front)) == outside
     assert " ".join(scan.classify_head(front, in_function=True)) == (outside if inside is None else inside)
+
+
+@pytest.mark.parametrize(
+    "text, blamed",
+    [
+        ("void f() {\n}\n", None),
+        ("void f() {\n", ("open", 1, 10)),
+        ("}\n", ("extra", 1, 1)),
+        ("class A {\n    void f() {\n        if (x) {\n    }\n};\n", ("open", 3, 16)),
+        ("#if 0\n{{{\n#else\n{\n#endif\n}\n", None),
+        ('const char* s = "{"; // {\n', None),
+        ("a {\n  b {\n  }\n", ("open", 1, 3)),
+        ("a {\n  b {\n}\n", ("open", 2, 5)),  # the second is closed where the first begins
+        ("a {\n\tb {\n    }\n", ("open", 1, 3)),  # a tab is as wide as four spaces
+        ("a {\n\tb {\n   }\n", ("open", 2, 4)),
+        ("a {\n} }\n", ("extra", 2, 3)),
+        ("}\n{\n", ("extra", 1, 1)),
+        ('a { // {\n} /* { */ x = "{";\n', None),
+        ("#if A\na {\n#else\nb {\n#endif\n}\n", None),  # of branches the first
+        ("#if A\n#if B\n#elif C\n{\n#endif\n{\n#else\n}\n#endif\n}\n", None),
+        ("#if 0\n{\n#else\nx {\n#endif\n", ("open", 4, 3)),
+        ("#if 0\n{\n#if A\n{\n#endif\n#endif\n", None),
+        ("#ifdef A\nx }\n#endif\n", ("extra", 2, 3)),
+        ("#if A\n#if 0\n{\n#else\nx {\n#endif\n#endif\n", ("open", 5, 3)),
+        ("#endif\n#else\n{\n", ("open", 3, 1)),  # the compiler says what is wrong there
+        ("#define A {\n", None),
+    ],
+)
+def test_which_brace_is_to_blame(text, blamed):
+    """The line and column of the message; of what the compiler does not see nothing is said."""
+    assert braces.unbalanced(text) == blamed
