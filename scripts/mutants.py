@@ -104,6 +104,9 @@ def bare_python(text: str) -> str | None:
     for node in ast.walk(tree):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             node.returns = None
+            for inner in ast.walk(node):  # of a variable in a function: never evaluated
+                if isinstance(inner, ast.AnnAssign) and isinstance(inner.target, ast.Name):
+                    inner.annotation = ast.Constant(None)
         elif isinstance(node, ast.arg):
             node.annotation = None
         body = getattr(node, "body", None)
