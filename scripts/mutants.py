@@ -104,6 +104,9 @@ def bare_python(text: str) -> str | None:
     for node in ast.walk(tree):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             node.returns = None
+            for inner in ast.walk(node):  # of a variable in a function: never evaluated
+                if isinstance(inner, ast.AnnAssign) and isinstance(inner.target, ast.Name):
+                    inner.annotation = ast.Constant(None)
         elif isinstance(node, ast.arg):
             node.annotation = None
         body = getattr(node, "body", None)
@@ -112,16 +115,29 @@ def bare_python(text: str) -> str | None:
     return ast.dump(tree)
 
 
+def told_lines(text: str, python: bool) -> set[int]:
+    """The lines of docstrings, strings of several lines and block comments. By the language's own rules: a `)"` or a
+    `"/*"` within a line of code would hide all that comes behind it."""
+    if python:
+        strings = [n for n in ast.walk(ast.parse(text)) if isinstance(n, (ast.Constant, ast.JoinedStr))]
+        spans = [(n.lineno, n.end_lineno) for n in strings if n.end_lineno > n.lineno]
+    else:
+        tokens = re.finditer(
+            r"""//[^\n]*|(?P<whole>/\*.*?\*/|R"(?P<end>\w*)\(.*?\)(?P=end)")|"(?:\\.|[^"\\\n])*"|(?<!\w)'(?:\\.|[^'\\\n])*'""",
+            text,
+            re.S,
+        )
+        starts = [(text.count("\n", 0, m.start()) + 1, m[0].count("\n")) for m in tokens if m["whole"]]
+        spans = [(first, first + more) for first, more in starts]
+    return {line for first, last in spans for line in range(first, last + 1)}
+
+
 def code_lines(name: str, repo: Path = REPO) -> dict[int, str]:
     """line number -> text (with its end) of the lines that may be changed."""
-    lines = (repo / name).read_text(encoding="utf-8").splitlines(keepends=True)
-    found, inside = {}, ""
-    for number, line in enumerate(lines, 1):
-        quotes = re.findall(r'"""|R"\(|\)"|/\*|\*/', line)
-        was = inside
-        for q in quotes:  # docstrings, raw strings, block comments
-            inside = "" if inside else q
-        if was or inside or quotes or any(re.search(d, line) for d in DULL):
+    text = (repo / name).read_text(encoding="utf-8")
+    found, told = {}, told_lines(text, name.endswith(".py"))
+    for number, line in enumerate(text.splitlines(keepends=True), 1):
+        if not line.strip() or number in told or any(re.search(d, line) for d in DULL):
             continue
         if not name.endswith(".py") and declares(line):
             continue

@@ -11,7 +11,6 @@ from labkit.build import compiler
 from labkit.build.compiler_output import read
 from labkit.build.diagnostics import compile_error
 from labkit.source import api
-from labkit.source.braces import unbalanced
 from labkit.source.errors import CompileError, SourceError
 from labkit.source.lint import lint
 from labkit.source.lowering import lower
@@ -418,7 +417,7 @@ def test_errors_of_the_labs_own_sources_are_told_as_they_are():
     assert error.problems[0]["line"] == 3 and error.problems[0]["file"] == "/lab/src/a.cpp"
 
 
-# ---- names and braces
+# ---- names
 
 
 def test_api_names_are_those_of_the_headers():
@@ -426,22 +425,6 @@ def test_api_names_are_those_of_the_headers():
     assert [name for name in api.names() if name.startswith("TWIN_")] == []
     assert api.enum_of("VECIN") == "TPosition" and api.enum_of("MTE2_V") == "HardEvent" and api.enum_of("Add") == ""
     assert api.close("qqqq") == "" and api.close("Addd", ["Addd"]) == "Add"
-
-
-@pytest.mark.parametrize(
-    "text, expected",
-    [
-        ("void f() {\n}\n", None),
-        ("void f() {\n", ("open", 1, 10)),
-        ("}\n", ("extra", 1, 1)),
-        ("class A {\n    void f() {\n        if (x) {\n    }\n};\n", ("open", 3, 16)),
-        ("#if A\nvoid f() {\n#else\nvoid g() {\n#endif\n}\n", None),
-        ("#if 0\n{{{\n#else\n{\n#endif\n}\n", None),
-        ('const char* s = "{"; // {\n', None),
-    ],
-)
-def test_which_brace(text, expected):
-    assert unbalanced(text) == expected
 
 
 # ---- lint

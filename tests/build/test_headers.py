@@ -1,4 +1,6 @@
-"""The table of header names: where each leads, that each compiles alone, and that none of them is committed."""
+"""The table of header names: where each leads, that each compiles alone, and that none of them is committed.
+What operators' kernels see of each other.
+"""
 
 import subprocess
 from pathlib import Path
@@ -6,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from labkit.build import compiler, headers
+from labkit.build.operator_folders import side_by_side
 
 OPERATOR_DIRS = (*headers.include_dirs("operator"), *headers.include_dirs())
 ROOTS = {"kernel": headers.include_dirs(), "operator": OPERATOR_DIRS}
@@ -82,3 +85,69 @@ def test_no_header_that_only_forwards_is_committed(repo: Path):
             if line.strip() and not line.startswith(("#pragma once", "//"))
         ]
         assert len(code) > 1 or not code[0].startswith("#include"), f"{path}: belongs into headers.toml"
+
+
+# ---- operators' folders
+
+
+@pytest.fixture
+def operators(tmp_path, monkeypatch):
+    """Two families; `same` is in both, .old and linked are no operators, nor is what has no op_kernel."""
+    monkeypatch.setenv("LABKIT_CACHE", str(tmp_path / "kept" / "cache"))
+    for op in ("act/one", "act/two", "act/same", "act/.old", "norm/three", "norm/same", ".git/four", "kept/cache/five"):
+        folder = tmp_path / op / "op_kernel"
+        (folder / "deep").mkdir(parents=True)
+        (folder / "mark.h").write_text(op)
+        (folder / "deep" / "k.asc").write_text("")
+    (tmp_path / "act" / "doc").mkdir()
+    (tmp_path / "act" / "linked").symlink_to(tmp_path / "norm" / "three")
+    return tmp_path
+
+
+def neighbours(file) -> dict[str, str]:
+    """Which operator `../name/mark.h` leads to, of each name there is."""
+    (here,) = side_by_side(file)
+    assert Path(here).is_dir(), "`..` leads nowhere from a folder that is not there"
+    names = [p.name for p in Path(here).parent.iterdir() if p.name != "here"]
+    return {name: (Path(here) / ".." / name / "mark.h").read_text() for name in names}
+
+
+@pytest.mark.parametrize("place", ["mark.h", "deep/k.asc", "not written yet.asc"])
+@pytest.mark.parametrize("family, same", [("act/one", "act/same"), ("norm/three", "norm/same")])
+def test_a_kernel_sees_the_kernels_of_all_operators(operators, family, same, place):
+    """Of two with one name its own family's; the view is made once, whatever file asks."""
+    file = operators / family / "op_kernel" / place
+    want = {"one": "act/one", "two": "act/two", "three": "norm/three", "same": same}
+    assert neighbours(file) == want
+    first = side_by_side(file)
+    assert side_by_side(file) == first == side_by_side(operators / family / "op_kernel" / "deep" / "k.asc")
+    assert len(list((operators / "kept" / "cache" / "op_folders").iterdir())) == 1, "a second view of the same folders"
+
+
+def test_where_a_kernel_has_no_neighbours(operators):
+    for file in ("act/one/mark.h", "act/one/op_kernels/k.asc", "kept/cache/five/op_kernel/k.asc"):
+        assert side_by_side(operators / file) == [], f"{file} is in no op_kernel of an operator's"
+    alone = operators / "only" / "lib" / "act" / "one" / "op_kernel"
+    alone.mkdir(parents=True)
+    assert side_by_side(alone / "k.asc") == [], "an operator alone has nobody to include"
+    assert side_by_side(operators / "gone" / "a" / "b" / "op_kernel" / "k.asc") == []
+    (alone.parents[1] / "two" / "op_kernel").mkdir(parents=True)
+    assert len(side_by_side(alone / "k.asc")) == 1, "two operators are neighbours"
+    assert side_by_side(operators / "act/one/op_kernel/k.asc") not in ([], side_by_side(alone / "k.asc")), (
+        "a second view"
+    )
+
+
+def test_another_process_made_the_same_view_first(operators, monkeypatch):
+    """Its view is used, and nothing of ours is left beside it."""
+    file, rename = operators / "act/one/op_kernel/k.asc", Path.rename
+
+    def late(made, view):
+        view.mkdir()
+        (view / "theirs").touch()
+        return rename(made, view)
+
+    monkeypatch.setattr(Path, "rename", late)
+    (here,) = side_by_side(file)
+    assert [p.name for p in (operators / "kept" / "cache" / "op_folders").iterdir()] == [Path(here).parent.name]
+    assert (Path(here).parent / "theirs").exists()

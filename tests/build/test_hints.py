@@ -31,6 +31,24 @@ def test_what_stands_before_the_first_line_is_no_line():
     assert LineMap("first\nsecond", "k.asc").physical("k.asc", 1) == 1
 
 
+LINES = [  # a line of the text, (file, line) that it is of; * where that leads back to it
+    ("lab", ("k.asc", 1)), ('#line 1 "k.asc"', ("k.asc", 2)), ("a", ("k.asc", 1), "*"), ("b", ("k.asc", 2), "*"),
+    ('  # line 7 "o\\"t.h"', ("k.asc", 3)), ("c", ('o"t.h', 7), "*"), ("#line 9", ('o"t.h', 8)),
+    ("d", ('o"t.h', 9), "*"), ('#line 1 "k.asc"', ('o"t.h', 10)), ("again", ("k.asc", 1)), ("b", ("k.asc", 2)),
+    ("e", ("k.asc", 3), "*"),
+]  # fmt: skip
+
+
+def test_each_line_has_a_place_and_each_place_its_first_line():
+    """An error of a learner's line is shown at that line: not at the lab's in front, nor at its second copy."""
+    made = LineMap("\n".join(text for text, *_ in LINES), "k.asc")
+    assert [made.logical(n) for n in range(1, len(LINES) + 1)] == [place for _, place, *_ in LINES]
+    back = {place: n for n, (_, place, *first) in enumerate(LINES, 1) if first}
+    assert {place: made.physical(*place) for place in back} == back
+    assert made.files == {"k.asc", 'o"t.h'} and made.physical("k.asc", 4) == made.physical("gone", 1) == 0
+    assert made.logical(0) == made.logical(-3) == LINES[0][1] and made.logical(99) == LINES[-1][1]
+
+
 def test_names_beyond_ascii_are_read():
     assert "'长度2'" in error("int 长度 = 1; 长度 = 长度2;")
     (found,) = read("k.asc:1:2: error: '\\U00010348x' was not declared in this scope\n")

@@ -100,6 +100,151 @@ def test_a_variation(key, names, text):
     assert any(names.items() <= told.items() and text in cell for told, cell in made(key)), made(key)
 
 
+# Of each kind of change all that it makes of a line: key, what the sentence is told, the new text (~: a new line).
+CHANGES = """\
+statements: const int k = 1; using A = B; f(a); if (n > 1) return; x = (w) ? y[1] : f(c, n);
+    no-code(f(a)): const int k = 1; using A = B;  if (n > 1) return; x = (w) ? y[1] : f(c, n);
+    no-code(if (n > 1) return): const int k = 1; using A = B; f(a);  x = (w) ? y[1] : f(c, n);
+    no-code(x = (w) ? y[1] : f(c, n)): const int k = 1; using A = B; f(a); if (n > 1) return;
+    always(n > 1): const int k = 1; using A = B; f(a); if (true) return; x = (w) ? y[1] : f(c, n);
+    never(n > 1): const int k = 1; using A = B; f(a); if (false) return; x = (w) ? y[1] : f(c, n);
+    instead-code((w) ? y[1] : f(c, n), y[1]): const int k = 1; using A = B; f(a); if (n > 1) return; x = y[1];
+    instead-code((w) ? y[1] : f(c, n), f(c, n)): const int k = 1; using A = B; f(a); if (n > 1) return; x = f(c, n);
+operators: w = n / t; x = -y; if (!n && k) f();
+    left-out-code(/ t): w = n; x = -y; if (!n && k) f();
+    left-out-code(n /): w = t; x = -y; if (!n && k) f();
+    exchanged-in(n, t): w = t / n; x = -y; if (!n && k) f();
+    instead-code(/, *): w = n * t; x = -y; if (!n && k) f();
+    instead-code(/, %): w = n % t; x = -y; if (!n && k) f();
+    no-minus(): w = n / t; x = y; if (!n && k) f();
+    left-out-code(!): w = n / t; x = -y; if (n && k) f();
+    left-out-code(&& k): w = n / t; x = -y; if (!n) f();
+    left-out-code(n &&): w = n / t; x = -y; if (!k) f();
+    instead-code(&&, ||): w = n / t; x = -y; if (!n || k) f();
+numbers: a[n] = 4 + 0; x = 0x1 + 2.5f; x = -3.0f;
+    instead-code(4, 5): a[n] = 5 + 0; x = 0x1 + 2.5f; x = -3.0f;
+    instead-code(4, 3): a[n] = 3 + 0; x = 0x1 + 2.5f; x = -3.0f;
+    instead-code(4, 8): a[n] = 8 + 0; x = 0x1 + 2.5f; x = -3.0f;
+    instead-code(4, 2): a[n] = 2 + 0; x = 0x1 + 2.5f; x = -3.0f;
+    instead-code(4, 0): a[n] = 0 + 0; x = 0x1 + 2.5f; x = -3.0f;
+    instead-code(0, 1): a[n] = 4 + 1; x = 0x1 + 2.5f; x = -3.0f;
+    instead-code(0x1, 0x0): a[n] = 4 + 0; x = 0x0 + 2.5f; x = -3.0f;
+    instead-code(0x1, 0x2): a[n] = 4 + 0; x = 0x2 + 2.5f; x = -3.0f;
+    instead-code(2.5f, 0.0f): a[n] = 4 + 0; x = 0x1 + 0.0f; x = -3.0f;
+    instead-code(2.5f, 1.0f): a[n] = 4 + 0; x = 0x1 + 1.0f; x = -3.0f;
+    instead-code(2.5f, -2.5f): a[n] = 4 + 0; x = 0x1 + -2.5f; x = -3.0f;
+    instead-code(3.0f, 0.0f): a[n] = 4 + 0; x = 0x1 + 2.5f; x = -0.0f;
+    instead-code(3.0f, 1.0f): a[n] = 4 + 0; x = 0x1 + 2.5f; x = -1.0f;
+    left-out-code([n]): a = 4 + 0; x = 0x1 + 2.5f; x = -3.0f;
+    added-code(+ 1): a[n + 1] = 4 + 0; x = 0x1 + 2.5f; x = -3.0f;
+    added-code(- 1): a[n - 1] = 4 + 0; x = 0x1 + 2.5f; x = -3.0f;
+numbers: x = 1.0f + 7;
+    instead-code(1.0f, 0.0f): x = 0.0f + 7;
+    instead-code(1.0f, -1.0f): x = -1.0f + 7;
+    instead-code(7, 8): x = 1.0f + 8;
+    instead-code(7, 6): x = 1.0f + 6;
+    instead-code(7, 0): x = 1.0f + 0;
+words: Add(a); SetFlag<MTE2_V>(0); PipeBarrier<PIPE_V>();
+    instead-code(Add, Sub): Sub(a); SetFlag<MTE2_V>(0); PipeBarrier<PIPE_V>();
+    instead-code(SetFlag, WaitFlag): Add(a); WaitFlag<MTE2_V>(0); PipeBarrier<PIPE_V>();
+    instead-code(MTE2_V, V_MTE2): Add(a); SetFlag<V_MTE2>(0); PipeBarrier<PIPE_V>();
+    instead-code(MTE2_V, MTE2_MTE3): Add(a); SetFlag<MTE2_MTE3>(0); PipeBarrier<PIPE_V>();
+    instead-code(PIPE_V, PIPE_MTE1): Add(a); SetFlag<MTE2_V>(0); PipeBarrier<PIPE_MTE1>();
+    instead-code(PIPE_V, PIPE_MTE2): Add(a); SetFlag<MTE2_V>(0); PipeBarrier<PIPE_MTE2>();
+    instead-code(PIPE_V, PIPE_MTE3): Add(a); SetFlag<MTE2_V>(0); PipeBarrier<PIPE_MTE3>();
+    instead-code(PIPE_V, PIPE_M): Add(a); SetFlag<MTE2_V>(0); PipeBarrier<PIPE_M>();
+words: Cast(a, CAST_RINT); WaitFlag<V_MTE3>(0); f(true);
+    instead-code(CAST_RINT, CAST_NONE): Cast(a, CAST_NONE); WaitFlag<V_MTE3>(0); f(true);
+    instead-code(CAST_RINT, CAST_FLOOR): Cast(a, CAST_FLOOR); WaitFlag<V_MTE3>(0); f(true);
+    instead-code(CAST_RINT, CAST_CEIL): Cast(a, CAST_CEIL); WaitFlag<V_MTE3>(0); f(true);
+    instead-code(CAST_RINT, CAST_ROUND): Cast(a, CAST_ROUND); WaitFlag<V_MTE3>(0); f(true);
+    instead-code(CAST_RINT, CAST_TRUNC): Cast(a, CAST_TRUNC); WaitFlag<V_MTE3>(0); f(true);
+    instead-code(WaitFlag, SetFlag): Cast(a, CAST_RINT); SetFlag<V_MTE3>(0); f(true);
+    instead-code(V_MTE3, MTE3_V): Cast(a, CAST_RINT); WaitFlag<MTE3_V>(0); f(true);
+    instead-code(V_MTE3, MTE2_MTE3): Cast(a, CAST_RINT); WaitFlag<MTE2_MTE3>(0); f(true);
+    instead-code(true, false): Cast(a, CAST_RINT); WaitFlag<V_MTE3>(0); f(false);
+calls: f(a, b, b); w = Min(n, t); if (n, w) h(n); for (n, w) h();
+    exchanged-in(a, b, f): f(b, a, b); w = Min(n, t); if (n, w) h(n); for (n, w) h();
+    exchanged-in(a, b, f): f(b, b, a); w = Min(n, t); if (n, w) h(n); for (n, w) h();
+    exchanged-in(n, t, Min): f(a, b, b); w = Min(t, n); if (n, w) h(n); for (n, w) h();
+    instead-code(Min(n, t), n): f(a, b, b); w = n; if (n, w) h(n); for (n, w) h();
+    instead-code(Min(n, t), t): f(a, b, b); w = t; if (n, w) h(n); for (n, w) h();
+calls: x = f(1, 2, 3, 4, 5, 6);
+    exchanged-in(1, 2, f): x = f(2, 1, 3, 4, 5, 6);
+    exchanged-in(2, 3, f): x = f(1, 3, 2, 4, 5, 6);
+    exchanged-in(3, 4, f): x = f(1, 2, 4, 3, 5, 6);
+    exchanged-in(4, 5, f): x = f(1, 2, 3, 5, 4, 6);
+    exchanged-in(5, 6, f): x = f(1, 2, 3, 4, 6, 5);
+names: for (uint32_t i = t; i < w; i++) p.n(w); float x = 0;
+    instead-code(t, w): for (uint32_t i = w; i < w; i++) p.n(w); float x = 0;
+    instead-code(t, n): for (uint32_t i = n; i < w; i++) p.n(w); float x = 0;
+    instead-code(w, t): for (uint32_t i = t; i < t; i++) p.n(w); float x = 0;
+    instead-code(w, n): for (uint32_t i = t; i < n; i++) p.n(w); float x = 0;
+    instead-code(p, q): for (uint32_t i = t; i < w; i++) q.n(w); float x = 0;
+    instead-code(p, r): for (uint32_t i = t; i < w; i++) r.n(w); float x = 0;
+    instead-code(p, s): for (uint32_t i = t; i < w; i++) s.n(w); float x = 0;
+    instead-code(p, u): for (uint32_t i = t; i < w; i++) u.n(w); float x = 0;
+    instead-code(p, v): for (uint32_t i = t; i < w; i++) v.n(w); float x = 0;
+    instead-code(p, o): for (uint32_t i = t; i < w; i++) o.n(w); float x = 0;
+    instead-code(w, n): for (uint32_t i = t; i < w; i++) p.n(n); float x = 0;
+    instead-code(w, t): for (uint32_t i = t; i < w; i++) p.n(t); float x = 0;
+everywhere: Add(a, b, n); Add(a, b, 4); f(4); Add(a, b, 4);
+    exchanged-code(a, b): Add(b, a, n); Add(b, a, 4); f(4); Add(b, a, 4);
+    everywhere(a, b): Add(b, b, n); Add(b, b, 4); f(4); Add(b, b, 4);
+    everywhere(a, c): Add(c, b, n); Add(c, b, 4); f(4); Add(c, b, 4);
+    everywhere(b, a): Add(a, a, n); Add(a, a, 4); f(4); Add(a, a, 4);
+    everywhere(b, c): Add(a, c, n); Add(a, c, 4); f(4); Add(a, c, 4);
+    everywhere(Add, Sub): Sub(a, b, n); Sub(a, b, 4); f(4); Sub(a, b, 4);
+    everywhere(4, 5): Add(a, b, n); Add(a, b, 5); f(5); Add(a, b, 5);
+    everywhere(4, 3): Add(a, b, n); Add(a, b, 3); f(3); Add(a, b, 3);
+    no-code(Add(a, b, 4)): Add(a, b, n);  f(4);
+moves: f(a); g(b); for (;;) { h(a); } if (n) { k(c); }
+    behind(f(a), g(b)): g(b); f(a); for (;;) { h(a); } if (n) { k(c); }
+    behind-loop(h(a)): f(a); g(b); for (;;) {  }~h(a); if (n) { k(c); }
+    before-loop(h(a)): f(a); g(b); h(a);~for (;;) {  } if (n) { k(c); }
+    behind-if(k(c)): f(a); g(b); for (;;) { h(a); } if (n) {  }~k(c);
+    before-if(k(c)): f(a); g(b); for (;;) { h(a); } k(c);~if (n) {  }
+whole: w = n + 1; x = y; a = b; t = 1; n = f(w, t);
+    instead-code(n + 1, n): w = n; x = y; a = b; t = 1; n = f(w, t);
+    instead-code(n + 1, t): w = t; x = y; a = b; t = 1; n = f(w, t);
+    instead-code(n + 1, 0): w = 0; x = y; a = b; t = 1; n = f(w, t);
+    instead-code(n + 1, 1): w = 1; x = y; a = b; t = 1; n = f(w, t);
+    instead-code(y, 0): w = n + 1; x = 0; a = b; t = 1; n = f(w, t);
+    instead-code(y, 1): w = n + 1; x = 1; a = b; t = 1; n = f(w, t);
+    instead-code(1, n): w = n + 1; x = y; a = b; t = n; n = f(w, t);
+    instead-code(1, w): w = n + 1; x = y; a = b; t = w; n = f(w, t);
+    instead-code(1, 0): w = n + 1; x = y; a = b; t = 0; n = f(w, t);
+into: f(a); if (n) { g(b); } h(c); for (;;) { k(a); } m(b);
+    into-if(f(a)):  if (n) {~f(a); g(b); } h(c); for (;;) { k(a); } m(b);
+    into-if(h(c)): f(a); if (n) { g(b); h(c);~}  for (;;) { k(a); } m(b);
+    into-loop(h(c)): f(a); if (n) { g(b); }  for (;;) {~h(c); k(a); } m(b);
+    into-loop(m(b)): f(a); if (n) { g(b); } h(c); for (;;) { k(a); m(b);~}
+sizes: f(n, a, w + 1); x = y; if (n <= t) t = 2 * w;
+    instead-code(n, n / 2): f(n / 2, a, w + 1); x = y; if (n <= t) t = 2 * w;
+    instead-code(n, n - 1): f(n - 1, a, w + 1); x = y; if (n <= t) t = 2 * w;
+    instead-code(n, n + 1): f(n + 1, a, w + 1); x = y; if (n <= t) t = 2 * w;
+    instead-code(t, t / 2): f(n, a, w + 1); x = y; if (n <= t / 2) t = 2 * w;
+    instead-code(t, t - 1): f(n, a, w + 1); x = y; if (n <= t - 1) t = 2 * w;
+    instead-code(t, t + 1): f(n, a, w + 1); x = y; if (n <= t + 1) t = 2 * w;
+"""
+OF_A_KIND = {"whole": "nwt", "floating": "xy", "local": "abc", "queue": "pqrsuvod"}
+KINDS = {name: kind for kind, names in OF_A_KIND.items() for name in names}
+
+
+@pytest.mark.parametrize("row", re.split(r"\n(?=\w)", CHANGES.strip()), ids=lambda row: row.split(";")[0])
+def test_all_changes_of_a_line(row):
+    """The table of results knows a variation by its number: one more, one less or another order names the wrong one."""
+    head, *wanted = row.split("\n")
+    maker, text = head.split(": ", 1)
+    made = []
+    for key, told, edits in getattr(kernel_changes, f"_{maker}")(kernel_text.Code(text), KINDS):
+        new = text
+        for a, b, put in sorted(edits, reverse=True):
+            new = new[:a] + put + new[b:]
+        made.append(f"    {key}({', '.join(told.values())}): {new}".replace("\n", "~").rstrip())
+    assert made == wanted
+
+
 def test_statements_go_and_move():
     assert {n["code"] for n, _ in made("no-code")} >= {"SetFlag<HardEvent::V_MTE2>(i)"}
     assert any(cell.index("SetFlag") > cell.rindex("}") for _, cell in made("behind-loop"))
