@@ -6,7 +6,7 @@ Nothing is computed: the twin's clock alone takes part, on memory that is never 
 of an operator, from shapes. All times are modelled, of float16, and begin with an empty L2.
 
 Scores are 0 there. Attention of up to 256 keys takes longer where the largest score of a row is beyond 60 in size: 0.2
-to 1.1 us (kernels/README.md).
+to 1.4 us (kernels/README.md).
 
 The columns: way, the kernel that is launched, and the shape; masked, 1 where a bool mask is read; chosen, whether the
 operator takes it for this shape; fused_us with what bounds it and the share of the time; least_us, what the cube's peak

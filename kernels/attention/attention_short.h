@@ -33,11 +33,13 @@ struct ShortSlots {
     }
 };
 
-// The steps of a block, for both kinds of core the same. All heads' rows, in units of 16, are dealt out evenly, so that
-// a block's share may begin and end within a head; a step is at most `most` rows of one head. Parts of heads come last,
-// the smaller one behind the larger: a short last step is sooner multiplied, and after a short first one the next
-// scores would be late. Where all heads of a sequence have one mask, and a head takes several steps, it is the steps
-// that are dealt out, heads with the same rows one after the other, so that these rows of the mask are turned once.
+// The steps of a block, for both kinds of core the same; a step is at most `most` rows of one head. All heads' rows, in
+// units of 16, are dealt out evenly. Where as many blocks each can share a head that is left over, each block has as
+// many whole heads as there are for all, then its part of one head: it brings the keys of one head less than a share
+// that begins and ends within heads. Else the rows are cut where they come. Parts of heads come last, the smaller one
+// behind the larger: a short last step is sooner multiplied, and after a short first one the next scores would be late.
+// Where all heads of a sequence have one mask, and a head takes several steps, it is the steps that are dealt out,
+// heads with the same rows one after the other, so that these rows of the mask are turned once.
 class ShortSteps {
     const ShortAttention* a;
     uint32_t units, tall, at, end, next[2] = {}, many[2] = {}, left = 0;
@@ -50,7 +52,17 @@ public:
     __aicore__ inline ShortSteps(const ShortAttention& given, uint32_t block) : a(&given) {
         units = given.tiles > 0 ? given.tiles : CeilOf(given.rows, SIDE);
         tall = given.tiles > 0 ? CeilOf(given.rows, given.tiles) : SIDE;
-        uint64_t all = static_cast<uint64_t>(given.batch) * given.heads * units, blocks = AscendC::GetBlockNum();
+        uint32_t heads = given.batch * given.heads, blocks = AscendC::GetBlockNum(), over = heads % blocks;
+        if (given.tiles == 0 && over > 0 && heads > blocks && blocks % over == 0) {
+            uint32_t each = heads / blocks * units, sharers = blocks / over, part = block / over;
+            uint32_t from = Within(part, sharers), to = Within(part + 1, sharers);
+            at = block * each;
+            end = at + each;
+            next[0] = blocks * each + block % over * units + from;
+            many[0] = to - from;
+            return;
+        }
+        uint64_t all = static_cast<uint64_t>(heads) * units;
         at = From(all, block, blocks);
         end = From(all, block + 1, blocks);
         if (given.tiles > 0) return;
@@ -71,6 +83,12 @@ public:
     // Where a block's share begins. Blocks do not begin to work at once, so the later ones have less to do.
     __aicore__ inline uint32_t From(uint64_t all, uint64_t block, uint64_t blocks) const {
         return static_cast<uint32_t>((2048 * all * block / blocks + a->later * block * (blocks - block)) / 2048);
+    }
+    // Where a block's part of a head begins that `sharers` blocks share.
+    __aicore__ inline uint32_t Within(uint64_t part, uint64_t sharers) const {
+        uint64_t over = AscendC::GetBlockNum() / sharers;
+        uint64_t from = 2048 * units * part / sharers + a->later * over * part * (sharers - part);
+        return LeastOf(units, static_cast<uint32_t>((from + 1024) / 2048));
     }
     __aicore__ inline uint32_t Number() const { return static_cast<uint32_t>(count); }
 

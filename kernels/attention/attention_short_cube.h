@@ -4,7 +4,7 @@
 
 // Rows that lie side by side in GM come to L1 as they are, in one piece, and are unfolded into fractals on their way to
 // L0: an image of `rows` lines of dim / 16 pixels, under a filter that is a line wide. Only the keys, which L0B takes
-// as they lie in columns of fractals, are brought as such.
+// as they lie in columns of fractals, are brought as such: each by itself, or in turn.
 template <typename T> class ShortCube {
     static constexpr uint32_t PIECE = 128;  // rows, keys of one product
     static constexpr uint32_t L0 = PIECE * PIECE * sizeof(T), SUMS = PIECE * PIECE * sizeof(float);
@@ -12,7 +12,8 @@ template <typename T> class ShortCube {
     static constexpr uint16_t LEFT = 0, RIGHT = 2;         // of L0
     const ShortAttention& a;
     ShortSlots slots;
-    uint32_t block, room[4], begin[4], taken[4] = {}, held[4] = {}, lefts = 0, rights = 0, results = 0;
+    uint32_t sets;  // of 16 keys, where keys come in turn, else 0
+    uint32_t block, end, room[4], begin[4], taken[4] = {}, held[4] = {}, lefts = 0, rights = 0, results = 0;
     AscendC::GlobalTensor<T> qGm, kGm, vGm, pGm, outGm;
     AscendC::GlobalTensor<float> work;
 
@@ -32,6 +33,9 @@ public:
             begin[i] = at;
             at += 2 * room[i];
         }
+        end = at;
+        bool turns = a.masked == 0 && a.keys > PIECE && a.rows <= a.most && a.k[2] == a.dim && a.v[2] == a.dim;
+        sets = turns ? a.keys / SIDE : 0;
     }
 
     __aicore__ inline void Run() {
@@ -86,6 +90,43 @@ private:
             AscendC::DataCopy(to, from, AscendC::DataCopyParams(1, rows * a.dim / SIDE, 0, 0));
         } else {
             Columns(to, from, rows, apart);
+        }
+    }
+
+    // ---- keys in turn
+    //
+    // On the way into columns of fractals a short row takes longer than its bytes do. So where keys lie side by side,
+    // there is no mask and a head is one step, so that keys are often brought, as many keys as there are whole sets of
+    // 16 count as one row, of which there are 16. What comes out is set after set, and the keys of a set are `sets`
+    // apart. A softmax does not ask for the order of keys; V's rows are taken in the same. Keys behind the last whole
+    // set are a set of their own.
+    //
+    // Rows that lie far apart are slow to come from HBM, so all keys are read in one piece before, to where nobody
+    // looks for them: the 16 rows are then in the L2. There is room for it: with Q, K, V and P twice, 499,712 bytes at
+    // most.
+
+    __aicore__ inline void InTurn(const AscendC::LocalTensor<T>& to, const AscendC::GlobalTensor<T>& from) {
+        uint32_t row = sets * a.dim;
+        Rows(AscendC::LocalTensor<T>(AscendC::TPosition::A1, end, room[1] / sizeof(T)), from, a.keys, a.dim);
+        AscendC::DataCopy(to, from, AscendC::Nd2NzParams(1, SIDE, row, 0, row, SIDE, 1, 0));
+    }
+    // Sets that begin with the `first`, as the right side of scores.
+    __aicore__ inline void SetsOfKeys(const AscendC::LocalTensor<T>& to, uint32_t first, uint32_t many) {
+        uint32_t deep = a.dim / SIDE;
+        for (uint32_t c = 0; c < deep; c++) {
+            AscendC::LoadData(to[c * many * PATCH], Held(K)[(first * deep + c) * PATCH],
+                              AscendC::LoadData2DParams(0, many, deep, 0, 0, false, 0));
+        }
+    }
+    // The same of values.
+    __aicore__ inline void SetsOfValues(const AscendC::LocalTensor<T>& to, uint32_t first, uint32_t many) {
+        uint32_t rest = a.keys - sets * SIDE, size = SIDE * a.dim;
+        for (uint32_t i = first; i < first + many; i++) {
+            if (i < sets) {
+                Unfold(to[(i - first) * size], Held(V), true, SIDE, sets * a.dim, 0, SIDE, i * a.dim, a.dim);
+            } else {
+                Unfold(to[(i - first) * size], Held(V)[sets * size], true, rest, a.dim, 0, rest, 0, a.dim);
+            }
         }
     }
 
@@ -153,8 +194,15 @@ private:
         using namespace AscendC;
         uint64_t kv = s.head / (a.heads / a.kvHeads), from = s.batch * a.k[0] + kv * a.k[1];
         // the first keys come with the queries, so that they are multiplied while the others are on their way
-        uint32_t soon = LeastOf(PIECE, a.keys);
-        if (s.begins) Columns(Fill(K), kGm[from], soon, a.k[2]);
+        uint32_t soon = sets > 0 ? sets * SIDE : LeastOf(PIECE, a.keys);
+        if (s.begins) {
+            LocalTensor<T> keys = Fill(K);
+            if (sets > 0) {
+                InTurn(keys, kGm[from]);
+            } else {
+                Columns(keys, kGm[from], soon, a.k[2]);
+            }
+        }
         Rows(Fill(Q), qGm[s.batch * a.q[0] + s.head * a.q[1] + s.row * a.q[2]], s.high, a.q[2]);
         Filled(Q);
         if (s.begins) {
@@ -174,7 +222,11 @@ private:
             uint32_t here = LeastOf(PIECE, a.keys - at), wide = CeilOf(here, SIDE), right = rights++;
             if (s.begins && at + here == a.keys) Await(K);
             WaitFlag<HardEvent::M_MTE1>(RIGHT + right % 2);
-            LoadData(B2(right), Held(K)[at * a.dim], LoadData2DParams(0, wide * deep, 1, 0, 0, false, 0));
+            if (sets > 0) {
+                SetsOfKeys(B2(right), at / SIDE, wide);
+            } else {
+                LoadData(B2(right), Held(K)[at * a.dim], LoadData2DParams(0, wide * deep, 1, 0, 0, false, 0));
+            }
             for (uint32_t r = 0; r < s.high; r += most) {
                 uint32_t high = LeastOf(most, s.high - r), to = results++;
                 WaitFlag<HardEvent::FIX_M>(to % 2);
@@ -222,7 +274,11 @@ private:
                 WaitFlag<HardEvent::M_MTE1>(LEFT + left % 2);
                 Unfold(A2(left), Held(P), false, s.high, slots.columns * SIDE, r, high, at, here);
                 WaitFlag<HardEvent::M_MTE1>(RIGHT + right % 2);
-                Unfold(B2(right), Held(V), a.v[2] == a.dim, a.keys, a.dim, at, here, 0, a.dim);
+                if (sets > 0) {
+                    SetsOfValues(B2(right), at / SIDE, CeilOf(here, SIDE));
+                } else {
+                    Unfold(B2(right), Held(V), a.v[2] == a.dim, a.keys, a.dim, at, here, 0, a.dim);
+                }
                 Multiply(to, left, right, high, a.dim, here, at == 0);
                 SetFlag<HardEvent::M_MTE1>(LEFT + left % 2);
                 SetFlag<HardEvent::M_MTE1>(RIGHT + right % 2);

@@ -190,6 +190,14 @@ def test_few_heads_are_spread_over_the_cores():
     assert few[1] > 3 * few[0], few
 
 
+@pytest.mark.parametrize("rows, keys", [(77, 197), (197, 77)])
+def test_cross_attention_is_three_times_the_chain(rows, keys):
+    """Modelled: with no mask, out of an empty L2; the gain of 77 queries is the least of data/attention.csv."""
+    parts = TIMES.others(8, 16, 16, rows, keys, 80, False)
+    chain = sum(us for name, us in parts.items() if name != "sdpa_us")
+    assert chain >= 3 * modelled("short_attention", rows=rows, keys=keys, l2="cold")
+
+
 TIMES = module("attention_times", paths.repo_root() / "scripts" / "attention_times.py")
 
 
@@ -207,7 +215,7 @@ def test_the_table():
         best = min(float(r["fused_us"]) for r in rows if all(r[name] == row[name] for name in shape))
         assert float(row["fused_us"]) < 1.1 * best, row
     cross = [float(r["chain_over_fused"]) for r in rows if r["way"] == "attention" and r["head_dim"] == "80"]
-    assert len(cross) == 8 and min(cross) >= 2.9 and sum(gain >= 3 for gain in cross) == 7
+    assert len(cross) == 8 and min(cross) >= 3
     prompts = [r for r in rows if r["way"] == "attention" and r["keys"] == "2048" and r["causal"] == "0"]
     assert float(prompts[0]["least_us"]) > 0.5 * float(prompts[0]["fused_us"])  # half of the cube's peak
     assert all(float(r["sdpa_over_fused"]) > 1 for r in chosen if r["head_dim"] == "80")

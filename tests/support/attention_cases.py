@@ -43,6 +43,9 @@ SHORT = (
     (1, 3, 3, 200, 197, 64, "shared", None, 2),
     (1, 5, 1, 18, 140, 48, None, 16, 1),
     (1, 2, 2, 40, 77, 32, "steep", None, 2),  # exp of these scores overflows
+    (1, 1, 1, 20, 256, 128, None, None, 1),  # keys in turn, none behind the last whole set
+    (1, 3, 1, 77, 197, 80, None, None, 2),  # keys in turn; a head that is left over, shared by both blocks
+    (1, 26, 1, 5, 9, 16, None, None, 6),  # two such heads, each of 16 rows and less, so that only one block has any
 )
 
 
