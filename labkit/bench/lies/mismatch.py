@@ -178,13 +178,16 @@ def _divisor(side: list[dict]) -> int:
 
 def _outer(c: Case, side: list[dict]) -> int:
     """The number of rounds by which a sample is divided that makes several calls in each, all of one operator, where
-    the report names that operator and calls the result the time of a call."""
+    the report names that operator and calls the result the time of a call: in one line, or the rounds are a loop around
+    a loop of plain calls."""
     names = {n.rpartition("::")[2] for r in side for n in r["names"]}
     if len(names) != 1 or len({_times([r]) for r in side}) != 1 or (n := _times(side)) < 4:
         return 0
     name = names.pop()
     lines = [line for line in c.seen.output.split("\n") if name in line]
     one = rf"{words.A_CALL}|\b(one|each|an?|per) ([\w.]+\.)?{re.escape(name)}\b"
+    if name.strip("_") in c.text.inner and name.strip("_") in c.seen.output:
+        lines += [line for line in c.seen.output.split("\n") if says(words.A_CALL, line)]
     said = [line for line in lines if says(one, line) and not says(words.SEVERAL, line)]
     rounds = set.intersection(*(set(r["parts"]) for r in side)) - {1, 60, 100, 1000, 10**6, 10**9}
     whole = any(n in (*r["parts"], *r["counts"]) for r in side)

@@ -55,6 +55,7 @@ class Text:
     numbers: set[float] = field(default_factory=set)  # that stand in the text
     docs: str = ""  # those of the strings that are docstrings
     words: set[str] = field(default_factory=set)
+    inner: set[str] = field(default_factory=set)  # functions of which a loop that is all of another loop makes one call
     spreads: list[tuple[str, int]] = field(default_factory=list)  # (file, line) of what shows a spread
     mean_line: int = 0
     how: str = "mean"
@@ -124,6 +125,9 @@ class _Reader:
                 self.found.words.add(n.arg)
             elif isinstance(n, ast.Constant) and finite(n.value) is not None:
                 self.found.numbers.add(float(n.value))
+            elif isinstance(n, ast.For) and len(n.body) == 1 and isinstance(within := n.body[0], ast.For):
+                call = getattr(within.body[0], "value", None) if len(within.body) == 1 else None
+                self.found.inner |= {_name(call)} if isinstance(call, ast.Call) else set()
         self._taint()
         self._statistics()
         self._drops()
