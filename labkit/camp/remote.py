@@ -152,6 +152,8 @@ class Worker:
         # a device waits for its runner and for other processes; whether these want a processor is seen from here
         idle, all_ = (b.wall_s if self.device else b.idle_s), (b.device_all_s if self.device else b.all_s)
         all_ = max(all_, b.build_s if building else 0.0)
+        self._beaten()  # of the request before; the first one of this may come at once
+        self._silent = math.inf
         self._send({"do": do, "pace": [b.cpu_s, idle, all_], **fields}, functions)
         return self._told(self._answer(b.wall_s, functions, all_, b.device_idle_s))
 
@@ -159,8 +161,6 @@ class Worker:
         """Ends the worker after `seconds` of wall time, and where it has not ended itself before: after cpu_s (+ 3)
         of all its processes, idle_s in which none of them wanted a processor, and the learner's time without a beat.
         """
-        self._beaten()
-        self._silent = math.inf
         self._until, c = time.monotonic() + seconds, self.confined
         self._most = (c.cpu_s + cpu_s + 3.0, cpu_s, c.idle_s + idle_s, idle_s)
         while True:
@@ -255,7 +255,7 @@ class Worker:
             raise CompileError([{"file": "", "line": 0, "column": 0, "message": what, "hint": hint}])
         return answer
 
-    name, text, _limit = "", "", 0.0
+    name, text, _limit, _silent = "", "", 0.0, math.inf
 
     def settle(self, golden: str = "") -> None:
         """Before a kernel or program is built: the operators' own files are out of reach too, but those that

@@ -151,6 +151,9 @@ class Page:
         browser.set_window_size(1280, 1000)
         browser.get(f"{server.url}lab/tree/{notebook}?token={server.token}&reset")  # and no tab of a page before
         wait_for("the notebook", lambda: self.all(".jp-NotebookPanel .jp-Cell"), START_S)
+        # On a busy machine later than its cells.
+        current = "return Boolean(jupyterapp.shell.currentWidget?.content?.model)"
+        wait_for("a current notebook", lambda: self.script(current), START_S)
         wait_for("an idle kernel", self.rested, START_S)
 
     def all(self, css: str):
