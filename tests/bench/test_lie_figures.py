@@ -293,10 +293,11 @@ def test_dropout_that_drops_nothing_is_seen(report, names, drawn):
     "called, checks", [({"eq", "abs", "ne", "mul"}, ["isfinite"]), ({"abs", "mul"}, []), ({"isclose"}, ["isclose"])]
 )
 def test_a_check_of_the_results_inside_a_sample(called, checks):
-    from labkit.bench.lies import watch
+    from labkit.bench.lies import operators
 
-    assert watch._checks(called) == checks
+    assert operators.checks(called) == checks
     inside = {
+        "totals": [],
         "checks": checks,
         "calls": 9,
         "first": [],
@@ -462,3 +463,33 @@ def test_a_script_is_judged_as_its_key_says(name):
     folder = Path(__file__).parent / f"scripts_{name.rstrip('0123456789')}"
     said = tomllib.loads((folder / "expected.toml").read_text(encoding="utf-8"))[name]
     assert bench.check(folder / f"{name}.py").kinds == ([said] if said else [])
+
+
+@pytest.mark.parametrize(
+    "shapes, found",
+    [
+        ([("bmm", [(8, 8), (8, 8)], (8, 8)), ("sum", [(8, 8)], ()), ("add_", [(), ()], ())], ["add_", "sum"]),
+        ([("bmm", [(8, 8), (8, 8)], (8, 8)), ("sum", [(8, 8)], ())], []),  # what is asked for
+        ([("norm", [(8, 8)], ()), ("add_", [(), ()], ()), ("mul", [(8, 8), ()], (8, 8))], []),  # a gradient is clipped
+        ([("mse_loss", [(8, 8), (8, 8)], ()), ("add", [(), ()], ())], []),
+    ],
+)
+def test_a_sum_of_each_result_inside_a_sample(shapes, found):
+    from labkit.bench.lies import operators
+
+    kernels = [
+        SimpleNamespace(
+            name=f"aten::{name}",
+            inputs=[SimpleNamespace(shape=s) for s in takes],
+            outputs=[SimpleNamespace(shape=gives)],
+        )
+        for name, takes, gives in shapes
+    ]
+    assert operators.sums(kernels) == found
+    region = sample(first=[], copy_bytes=0, copy_us=0.0, beside={}, makers=[], checks=[], backward=False, updates=0,
+                    random_us=0.0, filled_us=0.0, totals=found)  # fmt: skip
+    for output, strings, told in (("bmm 9.1 us", "", True), ("bmm 9.1 us, the sum of all included", "sums", False),
+                                  ("bmm 9.1 us, results checked", "", False)):  # fmt: skip
+        c = case(output, regions=[region], strings=strings)
+        c.claims, c.text.words = f"{output}\n{strings}", {"bmm", "sum", "isfinite"}
+        assert [f[1] for f in judging._inside(c)] == (["summed"] if found and told else [])

@@ -266,6 +266,8 @@ def _inside(c: Case) -> Iterator[Finding]:
             yield c.find("inside", r["line"], "host", names=called, of=r["value_us"])
         if r["checks"] and r["calls"] > len(r["checks"]) and _other_work(r) and not says(words.CHECKS, c.seen.output):
             yield c.find("inside", r["line"], "checked", names=r["checks"], of=r["value_us"])
+        if r["totals"] and not r["backward"] and not r["updates"] and not _summed_on_purpose(c):
+            yield c.find("inside", r["line"], "summed", names=r["totals"], of=r["value_us"])
         base = max(r["host_us"], r["value_us"])
         subject = len(r["makers"]) and r["calls"] and not _other_work(r)
         for part, least in (("random_us", _RANDOM), ("filled_us", _FILLED)):
@@ -275,6 +277,12 @@ def _inside(c: Case) -> Iterator[Finding]:
                     "inside", r["line"], "made", names=", ".join(r["makers"]), us=r[part], of=base,
                     share=100 * r[part] / base,
                 )  # fmt: skip
+
+
+def _summed_on_purpose(c: Case) -> bool:
+    """Does the script speak of a sum or a loss, or its report of a check?"""
+    speaks = f"{c.claims}\n{' '.join(c.text.words)}".replace("_", " ")
+    return bool(says(words.CHECKS, c.seen.output) or says(words.SUMS, speaks))
 
 
 def _other_work(r: dict) -> bool:

@@ -30,6 +30,7 @@ from math import prod
 
 from labkit.bench.lies import clocks, samples
 from labkit.bench.lies.clocks import Region
+from labkit.bench.lies.operators import checks, looks, short, sums
 
 _FLAGS = ("--cold", "--shapes", "--slow-first", "--quick-first", "--values", "--held")
 FIRST_LAUNCH_US, SLOW_FIRST_US = 20_000.0, 1_000_000.0
@@ -39,9 +40,6 @@ _KIT = tuple(os.path.join("labkit", "bench", name) for name in ("timing.py", "du
 _RANDOM = {"randn", "rand", "randint", "normal", "randn_like", "rand_like", "randint_like", "randperm", "bernoulli"}
 _RANDOM |= {"normal_", "uniform_", "random_"}
 _FILLED = {"zeros", "ones", "full", "arange", "eye", "linspace", "zeros_like", "ones_like", "full_like", "tril", "triu"}
-_CHECKS = {"isfinite", "isnan", "isinf", "isclose", "allclose", "equal"}  # of results, and no work that is asked for
-_LOOKS = {"empty", "empty_like", "empty_strided", "item", "_to_copy", "copy_", "set_", "is_pinned", "lift_fresh"}
-_LOOKS |= {"resolve_conj", "resolve_neg", "numpy_T", "empty_permuted", "new_empty", "_local_scalar_dense"}
 
 
 def main(arguments: list[str]) -> None:
@@ -307,7 +305,7 @@ def _facts(notes: clocks.Notes, session, found=None) -> list[dict]:
         spans = ranges[bisect.bisect_left(starts, region.start) : bisect.bisect_right(starts, region.end)]
         tops = [session.ranges[i] for _, i in spans if session.ranges[i].parent < 0 or roots[i] == i]
         on_host = [
-            session.ranges[i] for _, i in spans if i not in working and roots[i] == i and not _looks(session.ranges[i])
+            session.ranges[i] for _, i in spans if i not in working and roots[i] == i and not looks(session.ranges[i])
         ]
         before = previous.get(region.via, region.start)
         explicit = [w for w in said if region.start <= w[0] <= region.end]
@@ -369,15 +367,16 @@ def _facts(notes: clocks.Notes, session, found=None) -> list[dict]:
                 "waits_between": len(between),
                 "between_lines": _lines(between),
                 "copies": sum(t.kind in ("copy_in", "copy_out") for t in inside),
-                "moved_us": sum(_took(t) for t in kernels if _short(t.name) in ("copy_", "clone")) / 1e3,
+                "moved_us": sum(_took(t) for t in kernels if short(t.name) in ("copy_", "clone")) / 1e3,
                 "copy_us": sum(_took(t) for t in inside if t.kind in ("copy_in", "copy_out")) / 1e3,
                 "copy_bytes": sum(t.bytes for t in inside if t.kind in ("copy_in", "copy_out")),
                 "random_us": _making(tops, _RANDOM) / 1e3,
                 "filled_us": _making(tops, _FILLED) / 1e3,
-                "checks": _checks({_short(r.name) for r in tops}),
-                "makers": sorted({_short(r.name) for r in tops if _short(r.name) in _RANDOM | _FILLED}),
+                "checks": checks({short(r.name) for r in tops}),
+                "totals": sums(kernels),
+                "makers": sorted({short(r.name) for r in tops if short(r.name) in _RANDOM | _FILLED}),
                 "calls": len(tops),
-                "on_host": dict(Counter(_short(r.name) for r in on_host)),
+                "on_host": dict(Counter(short(r.name) for r in on_host)),
                 "host_dtypes": sorted({a.dtype for r in on_host for a in r.inputs or () if hasattr(a, "dtype")}),
                 "host_shapes": sorted({a.shape for r in on_host for a in r.inputs or () if hasattr(a, "shape")}),
             }
@@ -404,33 +403,6 @@ def _caller(operator, notes: clocks.Notes) -> list[tuple[str, int]]:
         if notes.watched(name):
             return [(name, int(rest.partition(")")[0]))]
     return []
-
-
-def _checks(called: set[str]) -> list[str]:
-    """Of the operators called those that check results; isfinite() is made of three that are seen."""
-    return sorted(called & _CHECKS | ({"isfinite"} if {"eq", "abs", "ne"} <= called else set()))
-
-
-def _looks(operator) -> bool:
-    """Is the operator no work: a view, a new tensor without contents, or one that takes tensors of no elements?"""
-    name = _short(operator.name)
-    given = [a for a in operator.inputs or () if hasattr(a, "shape")]
-    return name in _LOOKS or _is_view(name) or bool(given) and all(0 in a.shape for a in given[:1])
-
-
-@functools.lru_cache(maxsize=None)
-def _is_view(name: str) -> bool:
-    import torch
-
-    packet = getattr(torch.ops.aten, name, None)
-    if not isinstance(packet, torch._ops.OpOverloadPacket):
-        return False
-    returns = [r for o in packet.overloads() for r in getattr(packet, o)._schema.returns]
-    return any(r.alias_info is not None and not r.alias_info.is_write for r in returns)
-
-
-def _short(name: str) -> str:
-    return name.rpartition("::")[2]
 
 
 def _roots(ranges) -> list[int]:
@@ -489,7 +461,7 @@ def _size(dtype: str) -> int:
 
 
 def _making(tops, names: set[str]) -> float:
-    return sum(r.end - r.start for r in tops if _short(r.name) in names)
+    return sum(r.end - r.start for r in tops if short(r.name) in names)
 
 
 def _lines(waits) -> list:

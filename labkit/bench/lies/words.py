@@ -139,6 +139,11 @@ def once(text: str) -> bool:
 
 # A check of the results, that a sample may hold if the report says so.
 CHECKS = r"check|finite|\bnan|\binf|valid|verif|guard|correct|equal|agree|检查|校验|有限"
+# What makes one number of many elements, and is work that is asked for.
+SUMS = (
+    r"\b(loss\w*|criterion|errs?|errors?|metrics?|accura\w*|perplex\w*|norms?|reduc\w*|sum(s|med|ming)|sum of"
+    r"|checksums?|accumulat\w*|averag\w*|energy|variance|evaluat\w*)\b|求和|总和|损失|误差|精度|归约|累加"
+)
 # Elements that are set to zero by chance; and that they are not.
 DROPS = r"\bdrop.?out|丢弃|随机失活"
 DROPS_NOT = r"\b(eval|infer\w*|off|without|no|disabled|identity|none)\b|评估|推理|关闭|不(丢|含)|未启用"
