@@ -58,7 +58,7 @@ class Budget:
     cpu_s: float = 6.0
     all_s: float = 20.0
     device_all_s: float = 120.0
-    rank_s: float = 5.0
+    rank_s: float = 3.0
     idle_s: float = 5.0
     device_idle_s: float = 5.0
     launch_s: float = 5.0
