@@ -47,6 +47,8 @@ def row_of(spec: Spec, ours: Template) -> dict[str, str]:
 def main(only: list[str]) -> None:
     labkit.setup("twin", 0, 0, False, False)
     specs = {spec.id: spec for spec in load_all() if spec.kind in ("kernel", "program")}
+    if unknown := sorted(set(only) - set(specs)):
+        sys.exit(f"no exercise with C++ regions is called {', '.join(unknown)}")
     rows = {}
     if FILE.is_file():
         with FILE.open(encoding="utf-8", newline="") as file:

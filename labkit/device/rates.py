@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 
 from labkit import chips
 from labkit.device.library import lib
@@ -123,6 +124,7 @@ class noise:
             "hot_ms": hot_ms,
         }
         wrong = [name for name, value in levels.items() if not value >= 0]  # nan too
+        wrong += [name for name in ("jitter", "outlier_us", "first_launch_us") if math.isinf(levels[name])]
         if wrong or not slower >= 1 or not outliers <= 1:
             raise ValueError(f"noise: {', '.join(wrong) or 'slower >= 1 and outliers <= 1'} out of range")
         if seed is None:

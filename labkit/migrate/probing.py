@@ -88,10 +88,13 @@ def dump(
 
 def compare(npu: str | Path, cpu: str | Path, result: str | Path | None = None) -> list[Row]:
     """The rows of `msprobe compare`, in the order of the run. npu, cpu: folders of a step. result: where msprobe
-    leaves its table."""
-    from msprobe.pytorch.compare.pt_compare import pt_compare
+    leaves its table. Raises FileNotFoundError where a folder holds no finished dump, ImportError without msprobe."""
+    ours, theirs = map(_dumped, (npu, cpu))
+    try:
+        from msprobe.pytorch.compare.pt_compare import pt_compare
+    except ImportError as error:
+        raise ImportError(text("migrate.no-msprobe")) from error
 
-    ours, theirs = (next(Path(f).resolve().glob("*/dump.json")) for f in (npu, cpu))
     with tempfile.TemporaryDirectory() as scratch:
         out = Path(result) if result else Path(scratch)
         out.mkdir(parents=True, exist_ok=True)
@@ -102,6 +105,13 @@ def compare(npu: str | Path, cpu: str | Path, result: str | Path | None = None) 
             rows = list(csv.DictReader(lines))
     around = json.loads((ours.parent / "construct.json").read_text(encoding="utf-8"))
     return [Row(r["NPU Name"], _error(r), r["Result"], _module(r["NPU Name"], around)) for r in rows]
+
+
+def _dumped(step: str | Path) -> Path:
+    found = sorted(f for f in Path(step).resolve().glob("*/dump.json") if (f.parent / "construct.json").is_file())
+    if not found:
+        raise FileNotFoundError(text("migrate.no-dump", folder=step))
+    return found[0]
 
 
 def _error(row: dict[str, str]) -> float:

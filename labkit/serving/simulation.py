@@ -191,8 +191,10 @@ def simulate(
     settings: Settings, requests: list[Request], times: StepTimes | None = None, stop_at_ms: float | None = None
 ) -> Result:
     """Runs the load until its last request is answered. stop_at_ms: gives up (Result with infinite latencies) once so
-    many requests exceed that latency that its 99th percentile must.
+    many requests exceed that latency that its 99th percentile must. Raises ValueError without requests.
     """
+    if not requests:
+        raise ValueError(messages.text("serving.no_requests"))
     times = times or StepTimes.load()
     requests = [r.fresh() for r in requests]
     plan, features = Scheduler(settings), _Features(settings, times)

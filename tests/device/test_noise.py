@@ -50,6 +50,14 @@ def test_the_seed_decides(x):
     assert statistics.stdev(first) / quiet == pytest.approx(0.03, rel=0.2)
 
 
+@pytest.mark.parametrize(
+    "level", [{"jitter": float("inf")}, {"outlier_us": float("inf")}, {"jitter": float("nan")}, {"hot_ms": -1}]
+)
+def test_a_level_that_no_time_can_have(level):
+    with pytest.raises(ValueError, match=f"{next(iter(level))}.*out of range"):
+        device.noise(1, **level)
+
+
 def test_the_first_launch_costs_the_host(x):
     def host_us():
         before = device.clock().host_us

@@ -59,6 +59,16 @@ def test_a_planted_fault_is_named_where_it_is():
     assert migrate.bisect(npu, model, x) is None, "nothing stays behind"
 
 
+def test_a_folder_without_a_finished_dump_is_said_to_be_one(tmp_path):
+    from labkit.migrate import probing
+
+    (tmp_path / "rank").mkdir()
+    (tmp_path / "rank" / "dump.json").write_text("{}")  # the debugger was not stopped: no construct.json
+    for folder in (tmp_path / "none", tmp_path):
+        with pytest.raises(FileNotFoundError, match="no finished dump.*stop"):
+            probing.compare(folder, folder)
+
+
 def test_code_between_modules_is_told_from_a_module():
     model, npu, x = small()
     with faulty("aten::_scaled_dot_product_fused_attention_overrideable", "scale", "1", npu):

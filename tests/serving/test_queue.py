@@ -318,3 +318,8 @@ def test_more_rows_than_were_measured_are_recorded_as_the_runner_does(fused):
 def test_times_that_were_not_measured_are_refused():
     with pytest.raises(ValueError, match="no times"):
         StepTimes.load().decode(NAIVE.with_(pinned=True, graph=True), 8, 100)
+
+
+def test_no_requests_are_refused():
+    with pytest.raises(ValueError, match="no requests"):
+        simulate(NAIVE, [])
