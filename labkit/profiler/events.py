@@ -48,7 +48,7 @@ class HostRange:
 class Task:
     """One piece of work of a device.
 
-    kind: "kernel", "copy_in" (host to device), "copy_out", "copy" (within a device), "collective", "event_record",
+    kind: "kernel", "copy_in" (host to device), "copy_out", "copy" (to another device), "collective", "event_record",
     "event_wait". name: the operator's or the kernel's. engine: "vector", "cube", "cores" (both), "copy_in",
     "copy_out", "link". issued: the host had issued it. queued: through torch_npu's host queue. range: the innermost
     HostRange that issued it. blocks: cores that it used, 0 where that is not modelled. pmu: of a kernel of ours, its

@@ -205,6 +205,8 @@ def _task(row: tuple, texts: list[str], own: dict | None) -> Task:
     )
     if where in ("copy_in", "copy_out"):
         task.kind = where
+    elif task.name == "MEMCPY_D2D":
+        task.kind = "copy"
     elif where == "link":
         task.kind, task.waited = "collective", start - reached
     if own is not None:

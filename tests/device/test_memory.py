@@ -309,6 +309,41 @@ else: raise AssertionError("a time between two devices")
     assert run.returncode == 0, run.stderr.strip().splitlines()[-1] + "\n" + run.stderr
 
 
+def test_a_copy_to_another_device_takes_the_link_between_them_and_both_wait():
+    code = """
+import labkit.device as device, torch
+from labkit import chips
+x, y = torch.ones(1 << 22, device="npu:1"), torch.empty(1 << 22, device="npu:0")
+torch.npu.synchronize(0), torch.npu.synchronize(1)
+device.reset_clock()
+for _ in range(3):
+    y.mul_(2)
+x.add_(1)
+y.copy_(x)
+y.mul_(2)
+x.add_(1)
+copy, = [s for s in device.timeline() if s.name == "MEMCPY_D2D"]
+assert (copy.engine, copy.device) == ("link", 1), copy
+others = [s for s in device.timeline() if s != copy]
+before, after = others[:4], others[4:]
+assert copy.start_us >= max(s.end_us for s in before) and all(s.start_us >= copy.end_us for s in after), others
+assert {s.device for s in after} == {0, 1}, after
+table = chips.flat(device.chip())
+want = (table["host.link_latency"] + x.nbytes / table["links.peer"]) * 1e6
+assert abs(copy.end_us - copy.start_us - want) < 0.01 * want, (copy, want)
+assert (y == 4).all() and y.device.index == 0
+from labkit.profiler.recorder import Recorder
+recorder = Recorder()
+recorder.start()
+y.copy_(x)
+session = recorder.stop()
+assert [(t.name, t.kind, t.device) for t in session.tasks] == [("MEMCPY_D2D", "copy", 1)], session.tasks
+assert [c.name for c in session.calls] == ["aclrtMemcpyAsync"], session.calls
+"""
+    run = python(code, LABKIT_NPUS="2")
+    assert run.returncode == 0, run.stderr.strip().splitlines()[-1] + "\n" + run.stderr
+
+
 def test_the_cache_of_one_device_is_given_up_for_another():
     """The devices share this machine's memory and the lab's addresses."""
     code = """

@@ -102,10 +102,11 @@ inline Tensor& set_storage_view(Tensor& self, at::Storage source, int64_t offset
 
 // ---- copying
 
-struct CopyNames { uint32_t in, out, inside; };
+struct CopyNames { uint32_t in, out, inside, across; };
 inline const CopyNames& copy_names() {
     VirtualClock& clock = virtual_clock();
-    static const CopyNames names{clock.intern("MEMCPY_H2D"), clock.intern("MEMCPY_D2H"), clock.intern("aten::copy_")};
+    static const CopyNames names{clock.intern("MEMCPY_H2D"), clock.intern("MEMCPY_D2H"), clock.intern("aten::copy_"),
+                                 clock.intern("MEMCPY_D2D")};
     return names;
 }
 
@@ -118,6 +119,38 @@ inline double charge_link(int device, bool in, double bytes, const Tensor& what)
     return clock.launch(device, current_stream(device),
                         {in ? copy_names().in : copy_names().out, in ? Engine::CopyIn : Engine::CopyOut,
                          r.copy_latency + bytes / r.link, bytes, 0, &moved, &moved});
+}
+
+// A copy that a kernel makes, on the device of `to`; also one that changes the type or the strides.
+inline void charge_copy(const Tensor& from, const Tensor& to) {
+    const int device = to.device().index();
+    Cost cost;
+    cost.call.kind = from.scalar_type() == to.scalar_type() ? OpClass::Copy : OpClass::Cast;
+    cost.reads(from.sizes() == to.sizes() ? from : from.expand(to.sizes()), false);
+    cost.writes(to);
+    static const OpFacts facts = [] {
+        OpFacts f;
+        f.name = copy_names().inside;
+        return f;
+    }();
+    virtual_clock().launch(device, current_stream(device), cost.work(facts, "aten::copy_", device));
+}
+
+// Device time of a copy to another device: over the link between them, on the source's stream and behind what the
+// target's stream holds, which then waits for it; so torch does it between CUDA devices.
+inline void charge_peer(const Tensor& from, const Tensor& to) {
+    VirtualClock& clock = virtual_clock();
+    const Rates& r = clock.rates();
+    const int source = from.device().index(), target = to.device().index();
+    const double bytes = double(to.numel()) * double(to.element_size());
+    std::string moved;
+    if (Recorder::one().on()) moved = described(to);
+    const double free = clock.now(target, current_stream(target)).time;
+    const double end =
+        clock.launch(source, current_stream(source),
+                     {copy_names().across, Engine::Link, r.copy_latency + bytes / r.peer, bytes, 0, &moved, &moved},
+                     true, free);
+    clock.hold(target, current_stream(target), end);
 }
 
 inline Tensor copy_from(const Tensor& from, const Tensor& to, bool non_blocking) {
@@ -135,16 +168,7 @@ inline Tensor copy_from(const Tensor& from, const Tensor& to, bool non_blocking)
     if (to_npu) arena().mark_written(storage_of(to)->data());
     if (to.numel() == 0) return to;  // as torch_npu: no copy is launched, and nobody waits (CopyKernelOpApi.cpp, copy_)
     if (from_npu && to_npu) {
-        Cost cost;
-        cost.call.kind = from.scalar_type() == to.scalar_type() ? OpClass::Copy : OpClass::Cast;
-        cost.reads(from.sizes() == to.sizes() ? from : from.expand(to.sizes()), false);
-        cost.writes(to);
-        static const OpFacts facts = [] {
-            OpFacts f;
-            f.name = copy_names().inside;
-            return f;
-        }();
-        clock.launch(device, current_stream(device), cost.work(facts, "aten::copy_", device));
+        from.device() == to.device() ? charge_copy(from, to) : charge_peer(from, to);
         return to;
     }
     const double end = charge_link(device, to_npu, double(to.numel()) * double(to.element_size()), to);
