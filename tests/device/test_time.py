@@ -518,3 +518,17 @@ def test_a_chip_that_gets_another_table_under_its_name_is_another_at_once():
     finally:
         device.install(chips.DEFAULT)
     assert times[0] == times[2] and all(slow > 1.3 * fast for fast, slow in zip(times[0], times[1])), times
+
+
+def test_a_convolution_pays_for_the_gradients_that_are_asked_for():
+    x, weight = torch.randn(8, 64, 64, 64).npu(), torch.randn(128, 64, 3, 3).npu()
+    took_us = []
+    for for_input, for_weight in ((True, True), (True, False), (False, True)):
+        y = torch.nn.functional.conv2d(x.requires_grad_(for_input), weight.requires_grad_(for_weight), padding=1)
+        torch.npu.synchronize()
+        device.reset_clock()
+        torch.autograd.grad(y, [t for t, asked in ((x, for_input), (weight, for_weight)) if asked], torch.ones_like(y))
+        (span,) = [s for s in device.timeline() if "convolution_backward" in s.name]
+        took_us.append((span.flops, took(span)))
+    (both, most), *parts = took_us
+    assert all(flops == both / 2 and us < 0.75 * most for flops, us in parts), took_us

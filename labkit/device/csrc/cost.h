@@ -80,6 +80,12 @@ inline double attention_flops(const Tensor& query, const Tensor& key, const Tens
     return 2.0 * pairs * (depth + size_of(value, -1));
 }
 
+// Of a convolution's backward, whose last argument is a mask: the gradients of input and weight that are asked for.
+inline int64_t gradients(c10::ArrayRef<c10::IValue> args) {
+    const auto asked = args.back().toBoolList();
+    return int64_t(asked.get(0)) + int64_t(asked.get(1));
+}
+
 // `args` are the operator's arguments, in the order of its schema.
 inline Flops product_flops(const OpFacts& facts, c10::ArrayRef<c10::IValue> args) {
     auto t = [&](size_t i) -> const Tensor& { return args[i].toTensor(); };
@@ -95,8 +101,8 @@ inline Flops product_flops(const OpFacts& facts, c10::ArrayRef<c10::IValue> args
         const bool transposed = args[6].toBool();
         return transposed ? Flops{0, 2.0 * double(t(0).numel()) * channel(t(1))} : Flops{channel(t(1))};
     }
-    case Product::ConvolutionBackward:  // two convolutions: for the input and for the weight
-        return {0, 4.0 * double(t(0).numel()) * channel(t(2))};
+    case Product::ConvolutionBackward:  // a convolution for the input and one for the weight, where asked for
+        return {0, 2.0 * double(gradients(args)) * double(t(0).numel()) * channel(t(2))};
     case Product::Attention: return {0, attention_flops(t(0), t(1), t(2), args[5].toBool())};
     case Product::AttentionBackward:  // five products for the two of the way there
         return {0, 2.5 * attention_flops(t(1), t(2), t(3), args[13].toBool())};
@@ -112,6 +118,7 @@ inline void ask(const OpFacts& facts, c10::ArrayRef<c10::IValue> args, Call& cal
                                                                             : 0;
     call.causal = facts.causal >= 0 && args[size_t(facts.causal)].isBool() && args[size_t(facts.causal)].toBool();
     call.transposed = facts.transposed >= 0 && args[size_t(facts.transposed)].toBool();
+    if (facts.product == Product::ConvolutionBackward) call.gradients = gradients(args);
     if (facts.along < 0) return;
     const c10::IValue& along = args[size_t(facts.along)];
     if (along.isInt()) call.along.push_back(along.toInt());

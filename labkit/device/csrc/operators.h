@@ -51,6 +51,7 @@ struct Call {
     std::vector<int64_t> along;  // the first operand's dimensions along which a row lies; none: what the result lacks
     int64_t groups = 0;          // of a convolution; of a norm's channels, -1: each channel is one
     bool causal = false, transposed = false, backward = false;
+    int64_t gradients = 2;  // of a convolution's backward: for the input and for the weight
     // set by settle()
     int64_t width = 0, inner = 1;  // a row's elements; elements between two of them (of a group: of one channel)
     int64_t batch = 1, m = 0, n = 0, k = 0, times = 1;  // of products
@@ -157,7 +158,7 @@ inline void settle_product(const std::string& name, Call& call) {
         const int64_t filter = w.numel / std::max<int64_t>(1, w.sizes[0]), groups = std::max<int64_t>(1, call.groups);
         call.half = w.item <= 2;
         call.batch = groups;
-        call.times = call.backward ? 2 : 1;  // for the input and for the weight
+        call.times = call.backward ? call.gradients : 1;
         call.m = call.transposed ? x.numel / channels(x) : y.numel / channels(y);
         call.n = call.transposed ? filter : channels(y) / groups;
         call.k = call.transposed ? channels(x) / groups : filter;

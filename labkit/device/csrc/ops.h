@@ -146,10 +146,9 @@ inline void charge_peer(const Tensor& from, const Tensor& to) {
     std::string moved;
     if (Recorder::one().on()) moved = described(to);
     const double free = clock.now(target, current_stream(target)).time;
-    const double end =
-        clock.launch(source, current_stream(source),
-                     {copy_names().across, Engine::Link, r.copy_latency + bytes / r.peer, bytes, 0, &moved, &moved},
-                     true, free);
+    const double end = clock.launch(
+        source, current_stream(source),
+        {copy_names().across, Engine::Link, r.copy_latency + bytes / r.peer, bytes, 0, &moved, &moved}, true, free);
     clock.hold(target, current_stream(target), end);
 }
 
