@@ -14,7 +14,7 @@ from drawn import one_in
 from places import REPO
 
 from labkit import bench
-from labkit.bench.lies import cache, figures, judging, mismatch, rates, reading, tables, turns, words
+from labkit.bench.lies import cache, figures, judging, mismatch, rates, reading, spread, tables, turns, words
 from labkit.bench.lies.reading import says
 
 if sys.version_info >= (3, 11):
@@ -147,7 +147,21 @@ def test_samples_of_one_thing_or_of_a_mix(order, drawn):
         {"via": [["s.py", 3]], "start": i, "names": [n], "shapes": [], "dtypes": [], "on_host": {}}
         for i, n in enumerate(order)
     ]
-    assert judging._drawn(SimpleNamespace(regions=regions)) == drawn
+    c = SimpleNamespace(regions=regions, text=SimpleNamespace(bare=set()))
+    assert spread.drawn(c) == drawn
+    for r in regions[:2]:  # two more whose values a line throws away, while another keeps the others
+        r["via"] = [["s.py", 3], ["s.py", 8]]
+    for r in regions[2:]:
+        r["via"] = [["s.py", 3], ["s.py", 9]]
+    c.text.bare = {("s.py", 8)}
+    assert spread.used(c) == regions[2:]
+    c.text.bare = {("s.py", 8), ("s.py", 9)}
+    assert spread.used(c) == regions, "nobody takes a value: the function keeps them itself"
+
+
+def test_lines_that_take_no_value():
+    source = "warm()\nx = [lap() for _ in range(6)]\ny = lap()\nobj.lap()\n"
+    assert reading.read({"s.py": source}).bare == {("s.py", 1), ("s.py", 4)}
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,7 @@ from labkit.bench.lies.case import (
 from labkit.bench.lies.mismatch import mismatched, restored
 from labkit.bench.lies.reading import Text, names_outliers, says
 from labkit.bench.lies.sizes import in_all, stated
+from labkit.bench.lies.spread import few_samples
 from labkit.bench.lies.turns import SWITCHES, changes, order_of
 from labkit.bench.lies.words import decimals
 
@@ -41,7 +42,6 @@ _ISSUED = 0.3  # of what is called the kernel's time, in which the device waits 
 _BYTES = {"float16": 2, "bfloat16": 2, "float64": 8, "int64": 8, "int8": 1, "uint8": 1, "bool": 1, "int16": 2}
 _VALUE = 16  # bytes of a value that is read, like a loss
 _BATCH = 8  # calls of an operator for each wait, from which on the wait is the end of a batch
-_SUSTAINED = 1000  # calls of the same, without a reading between them
 _MOVED = 1.5  # a figure with a first launch in it grows many times where that takes 50 times as long; noise does less
 _ANOTHER = 1.2  # of two figures that should be one but for the noise
 
@@ -333,46 +333,6 @@ def _step(group: list[dict]) -> float:
     return 0.0
 
 
-def _spread(c: Case) -> Iterator[Finding]:
-    counts = [len(g) for key, g in c.groups.items()]
-    if not counts:
-        return
-    at_place = [len(g) for g in by_place(c.regions).values()]
-    few = median(counts) <= 1 and (median(at_place) <= 1 or len(c.groups) > 1)
-    if few and _sustained(c):
-        return
-    if few and not (len(counts) == len(c.regions) and max(at_place) >= 5 and c.spread):
-        r = c.regions[-1]
-        yield c.find("spread", r["line"], "once", kernels=r["kernels"], groups=len(counts))
-    elif not c.spread:
-        line = (c.script, c.text.mean_line) if c.text.mean_line else c.regions[-1]["end_line"]
-        lows = [r["value_us"] for r in c.regions]
-        yield c.find("spread", line, c.text.how, samples=len(lows), least=min(lows), most=max(lows))
-    elif c.text.least and says(words.TYPICAL, c.claims) and not says(words.WHICH, c.claims):
-        lows = [r["value_us"] for r in c.regions]
-        yield c.find("spread", (c.script, c.text.least), "typical", samples=len(lows), least=min(lows), most=max(lows))
-    elif not c.kit and (tail := words.few_for(c.seen.output, max(counts + at_place))):
-        yield c.find("spread", c.regions[-1]["end_line"], "tail", tail=f"{tail:g}", samples=max(counts + at_place))
-    elif not c.kit and 2 * (most := _drawn(c)) < (many := words.frequency(c.seen.output)):
-        yield c.find("spread", c.regions[-1]["end_line"], "frequency", many=many, samples=most)
-
-
-def _sustained(c: Case) -> bool:
-    """A rate that is said to be a sustained one, over so many calls that it is a mean by its nature."""
-    many = all(max(r["calls_of"].values(), default=0) >= _SUSTAINED for r in c.regions)
-    return many and bool(says(words.SUSTAINED, c.seen.output)) and bool(says(words.RATE, c.seen.output))
-
-
-def _drawn(c: Case) -> int:
-    """Samples of one thing: of a place, where its shapes are mixed as requests are, and not one after the other."""
-    most = 0
-    for place in by_place(c.regions).values():
-        order = [signature(r) for r in sorted(place, key=lambda r: r["start"])]
-        blocks = sum(a != b for a, b in zip(order, order[1:])) + 1 == len(set(order))
-        most = max([most, *map(order.count, set(order))] if blocks else [most, len(order)])
-    return most
-
-
 def _dropped(c: Case) -> Iterator[Finding]:
     report = "\n".join(line for line in c.claims.split("\n") if line not in c.text.docs)
     drops = [d for d in c.text.drops if not _elsewhere(c, d)]
@@ -492,7 +452,7 @@ def _ordered(c: Case) -> Iterator[Finding]:
 
 
 _RULES = (
-    _first_runs, _unsynchronised, _waits, _nothing, mismatched, _inside, restored, cache.warmed, _coarse, _spread,
+    _first_runs, _unsynchronised, _waits, _nothing, mismatched, _inside, restored, cache.warmed, _coarse, few_samples,
     _dropped, _one_shape, _ordered, turns.behind, turns.drained, rates.overstated, rates.unconverted, rates.undropped,
     figures.impossible,
 )  # fmt: skip

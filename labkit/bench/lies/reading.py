@@ -56,6 +56,7 @@ class Text:
     docs: str = ""  # those of the strings that are docstrings
     words: set[str] = field(default_factory=set)
     inner: set[str] = field(default_factory=set)  # functions of which a loop that is all of another loop makes one call
+    bare: set[tuple[str, int]] = field(default_factory=set)  # (file, line) of calls whose value nobody takes
     spreads: list[tuple[str, int]] = field(default_factory=list)  # (file, line) of what shows a spread
     mean_line: int = 0
     how: str = "mean"
@@ -78,6 +79,8 @@ def read(sources: dict[str, str]) -> Text:
             tree = ast.parse(text)
             _Reader(tree, found, file).run()
             found.units += wrong_units(tree)
+            calls = (n for n in ast.walk(tree) if isinstance(n, ast.Expr) and isinstance(n.value, ast.Call))
+            found.bare |= {(file, n.lineno) for n in calls}
     return found
 
 
