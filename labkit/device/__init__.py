@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
@@ -233,9 +234,11 @@ def _length(call: str, us: float) -> None:
 
 def launch(name: str, device_us: float, bytes: float = 0, flops: float = 0) -> None:
     """Charges the clock for a kernel that ran outside PyTorch, on the current stream of the current device.
-    Raises ValueError for a time that is none: negative, infinite, not a number."""
+    On a real NPU it has taken its time already. Raises ValueError for a time that is none: negative, infinite, not a
+    number."""
     _length("launch", device_us)
-    lib().lab_launch(name.encode(), device_us * 1e3, bytes, flops)
+    if _mode != "npu":
+        lib().lab_launch(name.encode(), device_us * 1e3, bytes, flops)
 
 
 def clear_l2() -> None:
@@ -254,16 +257,25 @@ def cold_l2(on: bool = True) -> None:
 
 def touch_l2(pointer: int, bytes: int, writes: bool = False) -> None:
     """Notes that a kernel which PyTorch did not launch has passed over device memory: the L2 holds it now."""
-    lib().lab_touch_l2(pointer, bytes, int(writes))
+    if _mode != "npu":
+        lib().lab_touch_l2(pointer, bytes, int(writes))
 
 
 def held_l2(tensor) -> float:
-    """The bytes of a tensor that the modelled L2 of its device holds now."""
+    """The bytes of a tensor that the modelled L2 of its device holds now; NaN on a real NPU, which does not say."""
+    if _mode == "npu":
+        return float("nan")
     return lib().lab_held_l2(tensor.data_ptr(), tensor.numel() * tensor.element_size())
 
 
 def host_work(us: float) -> None:
-    """Lets the host be busy for `us` microseconds of virtual time: data loading, say, which the clock does not see.
+    """Lets the host be busy for `us` microseconds of virtual time: data loading, say, which the clock does not see. On
+    a real NPU, whose clock is the wall's, the host is busy for so long.
     Raises ValueError for a time that is none: negative, infinite, not a number."""
     _length("host_work", us)
+    if _mode == "npu":
+        until = time.perf_counter() + us * 1e-6
+        while time.perf_counter() < until:
+            pass
+        return
     lib().lab_host_work(us * 1e3)

@@ -7,6 +7,8 @@ from __future__ import annotations
 import ctypes
 from ctypes import c_char_p, c_double, c_int, c_int16, c_long, c_longlong, c_size_t, c_uint32, c_uint64, c_void_p
 
+from labkit.device.detect import usable_npu
+
 ENGINES = ("vector", "cube", "cores", "copy in", "copy out", "link")  # enum Engine of clock.h
 # MemoryStats of arena.h
 MEMORY_FIELDS = (
@@ -212,9 +214,11 @@ def load(path) -> ctypes.CDLL:
 
 
 def lib() -> ctypes.CDLL:
-    """The loaded library. Raises RuntimeError before install()."""
+    """The loaded library. Raises RuntimeError before install(), and on a real NPU."""
     if _loaded is None:
-        raise RuntimeError("the simulated npu is not installed in this process: call labkit.device.install()")
+        from labkit import messages
+
+        raise RuntimeError(messages.text("device.real" if usable_npu() else "device.not_installed"))
     return _loaded
 
 

@@ -500,10 +500,10 @@ def test_a_sum_of_each_result_inside_a_sample(shapes, found):
         for name, takes, gives in shapes
     ]
     assert operators.sums(kernels) == found
-    region = sample(first=[], copy_bytes=0, copy_us=0.0, beside={}, makers=[], checks=[], backward=False, updates=0,
+    region = sample(names=["aten::bmm", "aten::sum"], first=[], copy_bytes=0, copy_us=0.0, beside={}, makers=[], checks=[], backward=False, updates=0,
                     random_us=0.0, filled_us=0.0, totals=found)  # fmt: skip
     for output, strings, told in (("bmm 9.1 us", "", True), ("bmm 9.1 us, the sum of all included", "sums", False),
-                                  ("bmm 9.1 us, results checked", "", False)):  # fmt: skip
+                                  ("bmm 9.1 us, results checked", "", False), ("batch 9.1 us", "", False)):  # fmt: skip
         c = case(output, regions=[region], strings=strings)
         c.claims, c.text.words = f"{output}\n{strings}", {"bmm", "sum", "isfinite"}
         assert [f[1] for f in judging._inside(c)] == (["summed"] if found and told else [])

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
 import os
 import statistics
+import time
 
 import pytest
 
@@ -118,3 +121,21 @@ def test_nonsense_is_refused(x):
     for wrong in (dict(jitter=-1), dict(slower=0.5), dict(outliers=2), dict(jitter=nan), dict(slower=nan)):
         with pytest.raises(ValueError, match="noise"):
             device.noise(1, **wrong)
+
+
+def test_on_a_card_nothing_is_disturbed_and_the_model_is_not_asked(monkeypatch):
+    from labkit.device import detect, library
+
+    for owner, name, value in ((device, "_mode", "npu"), (detect, "_answer", True), (library, "_loaded", None)):
+        monkeypatch.setattr(owner, name, value)
+    with device.noise(1):
+        device.launch("mine", 3.0)
+        device.touch_l2(0, 64)
+        device.clear_l2()
+    begin = time.perf_counter()
+    device.host_work(2000.0)
+    assert time.perf_counter() - begin >= 2e-3
+    assert math.isnan(device.held_l2(None))
+    for asks in (device.shapes_only, device.pieces):
+        with pytest.raises(RuntimeError, match="LABKIT_DEVICE=sim"), contextlib.ExitStack() as stack:
+            stack.enter_context(asks()) if asks is device.shapes_only else asks()

@@ -29,6 +29,7 @@ from labkit.bench.lies.case import (
     signature,
 )  # fmt: skip
 from labkit.bench.lies.mismatch import mismatched, restored
+from labkit.bench.lies.operators import short
 from labkit.bench.lies.reading import Text, names_outliers, says
 from labkit.bench.lies.sizes import in_all, stated
 from labkit.bench.lies.spread import few_samples
@@ -266,7 +267,7 @@ def _inside(c: Case) -> Iterator[Finding]:
             yield c.find("inside", r["line"], "host", names=called, of=r["value_us"])
         if r["checks"] and r["calls"] > len(r["checks"]) and _other_work(r) and not says(words.CHECKS, c.seen.output):
             yield c.find("inside", r["line"], "checked", names=r["checks"], of=r["value_us"])
-        if r["totals"] and not r["backward"] and not r["updates"] and not _summed_on_purpose(c):
+        if r["totals"] and not r["backward"] and not r["updates"] and _of_others(c, r):
             yield c.find("inside", r["line"], "summed", names=r["totals"], of=r["value_us"])
         base = max(r["host_us"], r["value_us"])
         subject = len(r["makers"]) and r["calls"] and not _other_work(r)
@@ -279,10 +280,13 @@ def _inside(c: Case) -> Iterator[Finding]:
                 )  # fmt: skip
 
 
-def _summed_on_purpose(c: Case) -> bool:
-    """Does the script speak of a sum or a loss, or its report of a check?"""
+def _of_others(c: Case, r: dict) -> bool:
+    """Is the report about other operators than those that make a sum, and speaks of no sum, loss or check?"""
+    own = {short(n).strip("_") for n in r["names"]} - set(r["totals"])
+    own |= {"matmul"} if own & {"mm", "bmm", "addmm"} else set()
     speaks = f"{c.claims}\n{' '.join(c.text.words)}".replace("_", " ")
-    return bool(says(words.CHECKS, c.seen.output) or says(words.SUMS, speaks))
+    named = any(re.search(rf"\b{name}\b", c.seen.output) for name in own)
+    return named and not says(words.CHECKS, c.seen.output) and not says(words.SUMS, speaks)
 
 
 def _other_work(r: dict) -> bool:
