@@ -132,11 +132,12 @@ def fast_expf(x):
 
 @triton.jit
 def gamma(x):
-    """By the logarithm; below zero by reflection."""
+    """By the logarithm; below zero by reflection, where whole numbers have no value."""
     v = x.to(tl.float32)
     up = tl.exp(lgamma(tl.where(v > 0.0, v, 1.0 - v)))
     pi = 3.14159265358979
-    return tl.where(v > 0.0, up, pi / (tl.sin(pi * v) * up)).to(x.dtype)
+    below = tl.where(v == floor(v), float("nan"), pi / (tl.sin(pi * v) * up))
+    return tl.where(v > 0.0, up, tl.where(v == 0.0, 1.0 / v, below)).to(x.dtype)
 
 
 @triton.jit
@@ -324,7 +325,7 @@ def libentry():
 _here = globals()
 for _name in UNARY:
     _here[_name] = _extern("ascendc_" + _name, 1)
-atan, lgamma = _here["atan"], _here["lgamma"]
+atan, floor, lgamma = _here["atan"], _here["floor"], _here["lgamma"]
 _power, fmod = _extern("ascendc_pow", 2), _extern("ascendc_fmod", 2)
 EXTENSION = ("insert_slice extract_slice get_element compile_hint multibuffer parallel sort flip cast atan2 isfinited "
              "finitef").split()  # fmt: skip

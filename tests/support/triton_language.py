@@ -340,3 +340,9 @@ def corners(x, y, out):
     tl.store(out + at, libdevice.log1p(a))
     tl.store(out + 16 + at, libdevice.hypot(a, b))
     tl.store(out + 32 + at, libdevice.atan2(a, b))
+
+
+@triton.jit
+def gammas(x, out):
+    at = tl.arange(0, 16)
+    tl.store(out + at, libdevice.gamma(tl.load(x + at)))

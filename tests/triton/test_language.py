@@ -384,6 +384,18 @@ def test_the_corners_of_libdevice():
         torch.testing.assert_close(got, wanted, equal_nan=True)
 
 
+def test_gamma_has_no_value_at_whole_numbers_below_zero():
+    import math
+
+    inf, nan = float("inf"), float("nan")
+    x = [0.5, 1.0, 5.0, 0.0, -0.0, -0.5, -1.5, -2.5, -1.0, -2.0, -7.0, inf, -inf, nan, 33.0, 1e-3]
+    out = torch.zeros(16, device="npu")
+    kernels.gammas[(1,)](torch.tensor(x, device="npu"), out)
+    wanted = [math.gamma(v) if math.isfinite(v) and (v > 0 or v % 1) else nan for v in x[:3] + [1.0, 1.0] + x[5:]]
+    wanted[3:5], wanted[11] = [inf, -inf], inf
+    torch.testing.assert_close(out.cpu(), torch.tensor(wanted), equal_nan=True, rtol=2e-4, atol=0)
+
+
 def test_a_message_of_any_characters_stays_as_it_is():
     from labkit.triton.scalars import literal
 
