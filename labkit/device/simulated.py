@@ -17,6 +17,16 @@ DEFAULT_ARENA_GB = 64
 _OOM_FIELDS = ("asked", "device", "capacity", "allocated", "cached", "free", "host_free")
 
 
+def _set_up_vector_math() -> None:
+    """MKL's functions of vectors (exp, log, erf ...) set themselves up in their first call, and two threads at once do
+    that wrongly: in one of 200 processes on a busy machine one thread's half of an exp() was rounded otherwise than in
+    every later call, and with it all that a model computed in its first step. One element is one thread.
+    """
+    import torch
+
+    torch.ones(1, device="cpu").exp()
+
+
 def install() -> None:
     """Once a process, through labkit.device.install(). Raises RuntimeError, ToolError, CompileError."""
     import torch
@@ -56,6 +66,7 @@ def install() -> None:
     devices.send_by_value()
     atexit.register(_let_autograd_finish)
     _stand_in(npu)
+    _set_up_vector_math()
     for later in import_hook.BEHIND:
         importlib.import_module(later).install()
     for name, room in import_hook.TOUCHED.items():

@@ -497,3 +497,29 @@ def test_why_there_is_no_device_is_said_in_the_language_in_force(monkeypatch):
         monkeypatch.setenv("LABKIT_LANG", language)
         with pytest.raises(FileNotFoundError, match=word):
             import_hook.look_at_place()
+
+
+def test_the_first_function_of_a_vector_is_one_thread_s():
+    """Two threads at once set MKL's vector functions up wrongly: seen in one of 200 processes on a busy machine."""
+    code = """
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+class Seen(TorchDispatchMode):
+    calls = []
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        self.calls.append((function._schema.name, [(a.numel(), a.device.type) for a in args if hasattr(a, "numel")]))
+        return function(*args, **kwargs or {})
+
+from labkit import device
+import os
+assert device.mode() is None
+del os.environ["LABKIT_DEVICE"]
+with Seen():
+    device.install()
+functions = [call for call in Seen.calls if call[0] in ("aten::exp", "aten::log", "aten::erf", "aten::tanh", "aten::sin")]
+assert functions == [("aten::exp", [(1, "cpu")])], Seen.calls
+"""
+    words = {**os.environ, "LABKIT_DEVICE": "none"}
+    run = subprocess.run([sys.executable, "-c", code], env=words, capture_output=True, text=True, cwd=paths.repo_root())
+    assert run.returncode == 0, run.stderr
