@@ -350,7 +350,11 @@ def _needed(steps: list[Step]) -> set[Step]:
     return wanted
 
 
-def share(correction: int = 0, shape: str = ROWS) -> str:
+def share(correction: float = 0, shape: str = ROWS) -> str:
     """One over the number of columns, of DOWN of rows (less `correction`), known when the kernel is launched."""
-    count = f"at.{'rows' if shape == DOWN else 'width'}" + (f" - {correction}" if correction else "")
-    return f"1.0f / static_cast<float>({count})"
+    whole = f"at.{'rows' if shape == DOWN else 'width'}"
+    less = f"{correction}f" if isinstance(correction, float) else str(correction)
+    one = f"1.0f / static_cast<float>({whole} - {less})" if correction else f"1.0f / static_cast<float>({whole})"
+    if correction <= 1:
+        return one
+    return f"({whole} > {less} ? {one} : __builtin_inff())"  # of too few: infinite, as PyTorch has it

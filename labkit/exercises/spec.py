@@ -7,7 +7,7 @@ place. Nothing here builds or runs anything.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -252,7 +252,9 @@ def read(file: Path) -> Spec:
         raise SpecError(f"{paths.display_path(file)}: {what}")
 
     try:
-        data = tomllib.loads(file.read_text(encoding="utf-8"))
+        data = tomllib.loads(file.read_text(encoding="utf-8-sig"))  # some editors put a mark in front
+    except UnicodeDecodeError as error:
+        fail(f"not UTF-8 (byte {error.start}); save it as UTF-8, an editor may have written GBK")
     except tomllib.TOMLDecodeError as error:
         fail(f"not TOML: {error}")
     unknown = set(data) - {*Spec.__dataclass_fields__, "mutant"} | ({"folder", "mutants"} & set(data))
@@ -266,6 +268,8 @@ def read(file: Path) -> Spec:
         if name not in data:
             fail(f"{name} is missing")
     try:
+        if wrong := next(_no_texts(data), None):
+            fail(f'{wrong} must be a table of two texts: {{ en = "...", zh = "..." }}')
         data["mutants"] = tuple(_mutant(m) for m in data.pop("mutant", []))
         data["budget"] = Budget(**data.get("budget", {}))
         data["hints"] = tuple(data.get("hints", ()))
@@ -273,13 +277,28 @@ def read(file: Path) -> Spec:
         if data["kind"] == "predict":
             answer = dict(data.get("answer") or {})
             answer["choices"] = tuple(answer.get("choices", ()))
+            if not isinstance(answer.get("value", ""), str | bool):  # `value = 3`: an expression as well
+                answer["value"] = repr(answer["value"])
             data["answer"] = Answer(**answer)
         spec = Spec(folder=file.parent, **data)
-    except TypeError as error:
+    except (TypeError, ValueError, AttributeError) as error:
+        if isinstance(error, SpecError):
+            raise
         fail(f"{error}; the fields are described in labkit/notebook/README.md")
     for what in problems(spec):
         fail(what)
     return spec
+
+
+def _no_texts(data: dict) -> Iterator[str]:
+    """The fields that are texts in two languages, and are not."""
+    given = {name: data.get(name) for name in ("title", "why", "question")}
+    given |= {f"hint {i + 1}": hint for i, hint in enumerate(data.get("hints", ()))}
+    yield from (name for name, t in given.items() if t is not None and not _is_text(t))
+
+
+def _is_text(table) -> bool:
+    return isinstance(table, dict) and all(isinstance(t, str) for t in table.values())
 
 
 def _mutant(data: dict) -> Mutant:
@@ -296,8 +315,8 @@ def problems(spec: Spec) -> list[str]:
     """What makes `spec` unusable or incomplete, one sentence each."""
     found = []
     for name in ("difficulty", "importance"):
-        if not 1 <= getattr(spec, name) <= 5:
-            found.append(f"{name} is {getattr(spec, name)}; it must be 1 to 5")
+        if not isinstance(getattr(spec, name), int) or not 1 <= getattr(spec, name) <= 5:
+            found.append(f"{name} is {getattr(spec, name)!r}; it must be 1 to 5")
     texts = {"title": spec.title, "why": spec.why, **{f"hint {i + 1}": h for i, h in enumerate(spec.hints)}}
     if spec.kind == "predict":
         texts["question"] = spec.question

@@ -8,6 +8,8 @@ from labkit.codegen import DOWN
 from labkit.codegen.ir import Value, share
 from labkit.fusion.graph import name_of, refuse
 
+_LARGEST = (2 - 2.0**-23) * 2.0**127  # of float32
+
 
 def dtype_of(dtype) -> str:
     """As labkit.codegen names it. Raises Refused."""
@@ -63,9 +65,9 @@ class Reductions:
         self._covers(node)
         return self._reduce("sum", x, "sum")
 
-    def _share(self, correction: int = 0) -> str | float:
+    def _share(self, correction: float = 0) -> str | float:
         if not self.traced.reduced:
-            return 1.0 if correction <= 0 else math.inf  # 0 times that: PyTorch's NaN
+            return 1 / (1 - correction) if correction < 1 else math.inf  # 0 times that: PyTorch's NaN
         return share(correction, self.b.shape)
 
     def op_mean(self, node):
@@ -81,7 +83,7 @@ class Reductions:
         self._covers(node)
         return self._reduce("min", x, "least")
 
-    def _variance(self, x: Value, correction: int):
+    def _variance(self, x: Value, correction: float):
         mean = self.b.scalar("muls", self._reduce("sum", x), self._share(), "mean")
         apart = self.b.binary("sub", x, mean, "apart")
         squares = self._reduce("sum", self.b.binary("mul", apart, apart, "square"))
@@ -89,13 +91,17 @@ class Reductions:
 
     def op_var(self, node):
         self._covers(node)
-        correction = node.kwargs.get("correction", 1)
-        return self._variance(self._row(node), int(1 if correction is None else correction))[0]
+        return self._variance(self._row(node), self._correction(node))[0]
 
     def op_var_mean(self, node):
         self._covers(node)
+        return self._variance(self._row(node), self._correction(node))[:2]
+
+    def _correction(self, node) -> int | float:
+        """Mostly a whole number, but PyTorch takes any."""
         correction = node.kwargs.get("correction", 1)
-        return self._variance(self._row(node), int(1 if correction is None else correction))[:2]
+        correction = 1 if correction is None else correction
+        return int(correction) if correction == int(correction) else float(correction)
 
     def _exponentials(self, node):
         x = self._row(node)
@@ -107,7 +113,8 @@ class Reductions:
     def op_logsumexp(self, node):
         x = self._row(node)
         self._covers(node)
-        most = self._reduce("max", x, "most")
+        # within what is finite: inf - inf would make the logarithm of a row NaN that has inf, or -inf alone
+        most = self.b.scalar("maxs", self.b.scalar("mins", self._reduce("max", x, "most"), _LARGEST), -_LARGEST)
         total = self._reduce("sum", self.b.unary("exp", self.b.binary("sub", x, most, "apart")))
         return self.b.binary("add", self.b.unary("ln", total, "log"), most, "logsumexp")
 

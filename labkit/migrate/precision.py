@@ -3,6 +3,7 @@
     masters = Masters(model, Policy(keep=("*norm*",)))       # the model computes in fp16 now, but for its norms
     optimizer = torch.optim.AdamW(masters.parameters)        # works on fp32 copies
     scale = LossScale(device="npu")
+    optimizer.zero_grad()                                    # also of weights that stay fp32: theirs would add up
     scale.of(loss).backward()
     found = scale.unscale(masters.gather())                  # on the device: 1.0 where a gradient overflowed
     torch.nn.utils.clip_grad_norm_(masters.parameters, 1.0)
@@ -22,6 +23,7 @@ from typing import Any
 
 import torch
 from torch.utils._pytree import tree_map_only
+from torch.utils.hooks import RemovableHandle
 
 
 @dataclass(frozen=True)
@@ -39,8 +41,10 @@ class Policy:
         for name, module in model.named_modules():
             words = (name.lower(), type(module).__name__.lower())
             hits = {p for p in self.keep if any(fnmatchcase(word, p.lower()) for word in words)}
+            if not name:  # the model itself: whose class has such a name is not meant, and cannot be kept alone
+                continue
             used |= hits
-            if hits and name and not any(name.startswith(outer + ".") for outer in found):
+            if hits and not any(name.startswith(outer + ".") for outer in found):
                 found.append(name)
         if unused := [p for p in self.keep if p not in used]:
             raise ValueError(
@@ -84,8 +88,9 @@ class Masters:
                     self.pairs.append((p, master))
                 if p.requires_grad:
                     self.parameters.append(master)
+        self._islands: dict[str, list[RemovableHandle]] = {}  # by name, of the outermost fp32 modules: what casts there
         for name in kept if policy else []:
-            self._island(model.get_submodule(name))
+            self._island(name)
 
     def gather(self) -> list[torch.Tensor]:
         """Moves the model's gradients to the masters, as fp32; all of the masters' gradients."""
@@ -112,20 +117,26 @@ class Masters:
         half = [p for p in module.parameters() if p.dtype != torch.float32]
         inside = {id(p) for p in half}
         users = [n for n, p in self.model.named_parameters(remove_duplicate=False) if id(p) in inside]
-        if outside := [n for n in users if not n.startswith(name + ".")]:
+        if outside := [n for n in users if name and not n.startswith(name + ".")]:
             raise ValueError(f"{name} shares {outside[0]} with another module: it cannot become fp32 alone.")
         for p in half:
             p.data = masters[id(p)].detach().clone()
         if half:
-            self._island(module)
+            self._island(name)
 
-    def _island(self, module: torch.nn.Module) -> None:
-        """Casts what comes in to fp32 and what goes out to the model's type."""
-        half = self.policy.half
-        module.register_forward_pre_hook(
-            lambda _, args, kwargs: (_cast(args, torch.float32), _cast(kwargs, torch.float32)), with_kwargs=True
-        )
-        module.register_forward_hook(lambda _, __, out: _cast(out, half))
+    def _island(self, name: str) -> None:
+        """Casts what comes in to fp32 and what goes out to the model's type. Islands inside of it are part of it now:
+        what they put out stays fp32, since fp32 weights come next."""
+        for inner in [n for n in self._islands if not name or n.startswith(name + ".")]:
+            for handle in self._islands.pop(inner):
+                handle.remove()
+        half, module = self.policy.half, self.model.get_submodule(name)
+        self._islands[name] = [
+            module.register_forward_pre_hook(
+                lambda _, args, kwargs: (_cast(args, torch.float32), _cast(kwargs, torch.float32)), with_kwargs=True
+            ),
+            module.register_forward_hook(lambda _, __, out: _cast(out, half)),
+        ]
 
 
 class LossScale:

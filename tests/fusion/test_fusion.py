@@ -177,6 +177,30 @@ def test_chains(name):
     assert check.ok, (check, check.record.report())
 
 
+def infinite() -> torch.Tensor:
+    x = values(40, 70)
+    x[0], x[1, 3], x[2, :9], x[3, 5] = float("-inf"), float("inf"), float("-inf"), float("nan")
+    return x
+
+
+REDUCED = {
+    "logsumexp of infinite numbers": (lambda x: torch.logsumexp(x * 2, -1), infinite()),
+    "logsumexp of infinite columns": (lambda x: torch.logsumexp(x * 2, 0), infinite().T.contiguous()),
+    "a correction that is no whole number": (lambda x: (x * 2).var(-1, correction=0.5), values(40, 4)),
+    "the same of one": (lambda x: (x * 2).var(-1, correction=0.5), values(40, 1)),
+    "a correction of more than there are": (lambda x: (x * 2).var(0, correction=80), values(40, 7)),
+}
+
+
+@pytest.mark.filterwarnings("ignore:.*degrees of freedom")
+@pytest.mark.parametrize("name", REDUCED)
+def test_reductions_at_their_edges(name):
+    """Compared here, value by value: what is inf has to be inf."""
+    function, x = REDUCED[name]
+    got, want = fusion.kernel(function, (x,), name="edge")(x.npu()).cpu(), function(x)
+    assert torch.allclose(got, want, rtol=1e-5, atol=1e-5, equal_nan=True), (got[:5], want[:5])
+
+
 ARGUMENTS = {
     "selu": lambda x: F.selu(x) + torch.ops.aten.elu(x, 0.5, 2.0, 3.0),
     "rsub": lambda x: torch.rsub(x, 2, alpha=3),

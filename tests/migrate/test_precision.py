@@ -213,6 +213,28 @@ def test_a_module_can_become_fp32_in_the_middle_of_a_run():
         run.masters.raise_precision("lm_head")
 
 
+@pytest.mark.parametrize("name", ["model.language_model.layers.0", ""])
+def test_what_becomes_fp32_may_have_fp32_modules_inside(name):
+    """The norms inside went on putting out half, to weights that are fp32 now: the layer could not run any more."""
+    net = model.small(0).npu()
+    masters = Masters(net, Policy())
+    masters.raise_precision(name)
+    batch = {k: v.npu() for k, v in scenes.batch(scenes.draw(4, seed=0)).items()}
+    assert torch.isfinite(net(**batch).loss)
+    assert {p.dtype for p in net.get_submodule(name).parameters()} == {torch.float32}
+    if name:
+        masters.raise_precision("")
+        assert torch.isfinite(net(**batch).loss) and all(p.dtype == torch.float32 for p in net.parameters())
+
+
+def test_the_models_own_class_is_no_module_that_stays_fp32():
+    class NormNet(torch.nn.Sequential):
+        pass
+
+    with pytest.raises(ValueError, match="no module"):
+        Masters(NormNet(torch.nn.Linear(3, 3)), Policy(keep=("*norm*",)))
+
+
 def test_bad_input_says_what_is_wrong():
     with pytest.raises(ValueError, match="no module"):
         Masters(line(), Policy(keep=("*attention*",)))
