@@ -59,7 +59,7 @@ def _head(record: LaunchRecord, schema: int) -> dict:
         "chip": record.chip,
         "by": "labkit twin",
         "instructions": str(record.timeline_total),
-        "instructions_shown": str(len(record.timeline)),
+        "instructions_shown": str(0 if record.timeline is None else len(record.timeline)),
     }
     return {"displayTimeUnit": "ns", "otherData": about, "profilingType": "op", "schemaVersion": schema}
 

@@ -200,7 +200,7 @@ def _operator(to: Path, folder: Path, specs: list[Spec], shown: set[str], with_c
 def _exercise(to: Path, spec: Spec) -> None:
     """spec.toml without answers, and the stub in the solution's place; files of the cell's own go along."""
     to.mkdir(parents=True, exist_ok=True)
-    data = tomllib.loads((spec.folder / "spec.toml").read_text(encoding="utf-8"))
+    data = tomllib.loads((spec.folder / "spec.toml").read_text(encoding="utf-8-sig"))
     for name in ("mutant", "budget"):  # a budget is a share of our solution's time
         data.pop(name, None)
     data["hints"] = [{lang: _hint(text, spec, lang) for lang, text in hint.items()} for hint in data["hints"]]

@@ -16,7 +16,7 @@ from twin_launch import tensor
 import labkit
 from labkit import chips, messages
 from labkit.analysis import bound as bounds
-from labkit.analysis import compare, explain, roofline, save, tables
+from labkit.analysis import compare, explain, roofline, save, simulator, tables
 from labkit.launch.msprof_tables import COLUMNS
 
 HEADERS = {  # the beginning and the number of columns, as Ascend/msopprof's metric_csv_header.h has them for 910B
@@ -237,6 +237,8 @@ def test_no_counters_no_tables():
         tables(measured)
     for said in explain(measured), roofline(measured), compare(measured, measured):  # a lesson continues on an NPU
         assert said.title == "SKIP"
+    empty = simulator.trace(measured)
+    assert empty["traceEvents"] == [] and empty["otherData"]["instructions_shown"] == "0"
 
 
 # ---- files

@@ -7,6 +7,7 @@ import re
 import pytest
 
 from labkit import paths
+from labkit.camp import release
 from labkit.exercises.spec import SpecError, read
 
 PREDICT = paths.kernels_dir() / "add" / "exercises" / "add_case" / "spec.toml"
@@ -38,7 +39,10 @@ def test_a_field_of_another_type_says_file_and_field(tmp_path, field):
 
 def test_an_editors_encoding(tmp_path):
     words = PREDICT.read_text(encoding="utf-8")
-    assert read(given(tmp_path / "a", words.encode("utf-8-sig"))).title == read(PREDICT).title
+    marked = read(given(tmp_path / "a", words.encode("utf-8-sig")))
+    assert marked.title == read(PREDICT).title
+    release._exercise(tmp_path / "copy", marked)  # a student's copy of it
+    assert 'en = "' in (tmp_path / "copy" / "spec.toml").read_text(encoding="utf-8")
     with pytest.raises(SpecError, match="save it as UTF-8"):
         read(given(tmp_path / "b", words.encode("gbk")))
 
