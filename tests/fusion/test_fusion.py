@@ -201,6 +201,16 @@ def test_reductions_at_their_edges(name):
     assert torch.allclose(got, want, rtol=1e-5, atol=1e-5, equal_nan=True), (got[:5], want[:5])
 
 
+@pytest.mark.parametrize("got, near, right", [
+    ("inf", "inf", True), (3e38, "inf", False), ("-inf", "inf", False), (3e38, 3e38, True), ("inf", 3e38, True),
+])  # fmt: skip
+def test_what_is_infinite_in_double_and_float_has_to_be(got, near, right):
+    from labkit.fusion.fused import error
+
+    got, want, near = (torch.tensor([1.0, float(n)]) for n in (got, "inf", near))
+    assert (error(got, want.double(), near=near) <= 1) is right
+
+
 ARGUMENTS = {
     "selu": lambda x: F.selu(x) + torch.ops.aten.elu(x, 0.5, 2.0, 3.0),
     "rsub": lambda x: torch.rsub(x, 2, alpha=3),
